@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The runtime's own knobs: struct tn_config, else the environment, else the default.
+ */
+#include "internal.h"
+
+enum { CONFIG_STACK_MIN = 16384 };
+
+#define CONFIG_KNOBS(K)                                                                                      \
+    K(workers, NULL, 0, 0, 4096, "threads", "threads that run fibres; 0: one for each processor", "000 §3.2")  \
+    K(slots, NULL, 0, 0, 4096, "threads", "most workers that the cluster may grow to; 0: as many as there are "\
+      "processors, or workers", "000 §3.2")                                                                  \
+    K(stack, NULL, 65536, CONFIG_STACK_MIN, INT64_C(1) << 30, "bytes", "size of a fibre's stack",             \
+      "004 §3.3.1")                                                                                          \
+    K(idle, "block|spin|spin-block", 2, 0, 2, "", "what a worker without work does", "000 §3.2.3")            \
+    K(spin_us, NULL, 30, 0, 1000000, "us", "spin-block: how long a worker looks for work before it blocks",   \
+      "000 §3.2.3")                                                                                          \
+    K(pin, NULL, 0, 0, 1, "", "1: pin each worker to a processor of its own", "000 §2.3.2")                   \
+    K(on_demand, NULL, 0, 0, 1, "", "1: start a worker's thread only when there is work for it", "004 §3.3.5") \
+    K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")
+
+#define ROW(k, choices, initial, low, high, unit, help, from)                                                \
+    {#k, choices, initial, low, high, unit, help, from, TN_NOT_FIXED},
+#define OFFSET(k, ...) offsetof(struct tn_config, k),
+#define ENVIRONMENT(k, ...) #k,
+
+const struct tn_knob config_knobs[] = {CONFIG_KNOBS(ROW)};
+const size_t n_config_knobs = sizeof config_knobs / sizeof config_knobs[0];
+static const size_t offsets[] = {CONFIG_KNOBS(OFFSET)};
+
+/* TENTER_SPIN_US for spin_us. */
+static const char *environment(const char *knob)
+{
+    char name[32] = "TENTER_";
+    for (size_t i = 0; knob[i] != '\0'; i++)
+        name[7 + i] = (char)(knob[i] >= 'a' && knob[i] <= 'z' ? knob[i] - 'a' + 'A' : knob[i]);
+    return tn_getenv(name);
+}
+
+int config_resolve(const struct tn_config *given, struct tn_config *out)
+{
+    const struct tn_config unset = TN_CONFIG_INIT;
+    *out = given != NULL ? *given : unset;
+    for (size_t i = 0; i < n_config_knobs; i++) {
+        const struct tn_knob *row = &config_knobs[i];
+        int64_t *value = (int64_t *)(void *)((char *)out + offsets[i]);
+        if (*value == TN_UNSET) {
+            const char *text = environment(row->name);
+            *value = row->initial;
+            if (text != NULL && tn_knob_value("environment", row, text, strlen(text), value) != 0)
+                return EINVAL;
+        } else if (*value < row->low || *value > row->high) {
+            tn_message("tenter: %s=%lld is out of range: %lld to %lld %s", row->name, (long long)*value,
+                       (long long)row->low, (long long)row->high, row->unit);
+            return EINVAL;
+        }
+    }
+    if (out->scheduler == NULL)
+        out->scheduler = tn_getenv("TENTER_SCHEDULER");
+    if (out->poller == NULL)
+        out->poller = tn_getenv("TENTER_POLLER");
+    if (out->workers == 0)
+        out->workers = tn_processors();
+    if (out->slots == 0)
+        out->slots = out->workers > tn_processors() ? out->workers : tn_processors();
+    if (out->slots < out->workers) {
+        tn_message("tenter: slots=%lld is less than workers=%lld", (long long)out->slots, (long long)out->workers);
+        return EINVAL;
+    }
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tenter-config: prints what this build is, as JSON (tn_describe).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tenter.h"
+
+int main(void)
+{
+    size_t size = tn_describe(NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text == NULL)
+        return 99;
+    tn_describe(text, size);
+    puts(text);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts on POSIX ucontext: portable, and a system call a switch for the signal mask (004 §3.3.1, row H6).
+ */
+#include "../platform.h"
+
+#include <stdlib.h>
+#include <ucontext.h>
+
+const char tn_context_name[] = "ucontext";
+
+struct context {
+    ucontext_t u;
+    void *arg; /* of the switch that resumes it */
+    void (*entry)(void *arg);
+};
+
+static void begin(unsigned high, unsigned low)
+{
+    /* makecontext passes ints only: a pointer in two halves. */
+    struct context *c = (struct context *)(uintptr_t)((uint64_t)high << 32 | low);
+    c->entry(c->arg);
+    abort();
+}
+
+void *tn_context_make(void *top, size_t bytes, void (*entry)(void *arg))
+{
+    uintptr_t at = ((uintptr_t)top - sizeof(struct context)) & ~(uintptr_t)63;
+    struct context *c = (struct context *)at;
+    if (getcontext(&c->u) != 0)
+        return NULL;
+    size_t above = (size_t)((uintptr_t)top - at);
+    c->u.uc_stack.ss_sp = (char *)top - bytes;
+    c->u.uc_stack.ss_size = bytes - above;
+    c->u.uc_link = NULL;
+    c->entry = entry;
+    makecontext(&c->u, (void (*)(void))begin, 2, (unsigned)((uint64_t)at >> 32), (unsigned)at);
+    return c;
+}
+
+void *tn_context_switch(void **from, void *to, void *arg)
+{
+    struct context self, *other = to;
+    *from = &self;
+    other->arg = arg;
+    swapcontext(&self.u, &other->u);
+    return self.arg;
+}
+
+void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
+{
+    const struct context *c = context;
+#if defined(__x86_64__)
+    *pc = (uintptr_t)c->u.uc_mcontext.gregs[REG_RIP];
+    *sp = (uintptr_t)c->u.uc_mcontext.gregs[REG_RSP];
+    *fp = (uintptr_t)c->u.uc_mcontext.gregs[REG_RBP];
+#else
+    (void)c;
+    *pc = *sp = *fp = 0;
+#endif
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Part of hot.c: a fibre's life: spawn, yield, migrate, exit, join, detach.
+ */
+
+/* ---- stacks of the default size: a cache in each worker, batches from and to the pool ---- */
+
+static struct fibre *take_fibre(struct worker *w, struct runtime *rt)
+{
+    struct fibre *f;
+    if (w == NULL) {
+        unsigned n;
+        f = stacks_take(&rt->stacks, &n);
+        if (f != NULL && n > 1)
+            stacks_give(&rt->stacks, (struct fibre *)(void *)f->pub.link.next, n - 1);
+        return f;
+    }
+    if (w->free == NULL) {
+        w->free = stacks_take(&rt->stacks, &w->n_free);
+        COUNT(w, COUNT_STACK_NEW);
+        if (w->free == NULL)
+            return NULL;
+    }
+    f = w->free;
+    w->free = (struct fibre *)(void *)f->pub.link.next;
+    w->n_free--;
+    return f;
+}
+
+static __attribute__((noinline)) void shrink_cache(struct worker *w, struct runtime *rt, unsigned n)
+{
+    struct fibre *chain = w->free, *last = chain;
+    for (unsigned i = 1; i < n; i++)
+        last = (struct fibre *)(void *)last->pub.link.next;
+    w->free = (struct fibre *)(void *)last->pub.link.next;
+    w->n_free -= n;
+    last->pub.link.next = NULL;
+    stacks_give(&rt->stacks, chain, n);
+}
+
+/* `f` has ended and nobody will ask for it again. */
+static inline void release(struct worker *w, struct fibre *f)
+{
+    struct runtime *rt = cluster_of(f->pub.cluster)->rt;
+    tn_sanitize_drop(&f->sanitize);
+    if (f->exclusive_stack) {
+        stacks_unmap(&rt->stacks, f);
+    } else if (w == NULL || cluster_of(w->pub.cluster)->rt != rt) {
+        f->pub.link.next = NULL;
+        stacks_give(&rt->stacks, f, 1);
+    } else {
+        f->pub.link.next = (struct tn_link *)(void *)w->free;
+        w->free = f;
+        if (__builtin_expect(++w->n_free > STACK_CACHE, 0))
+            shrink_cache(w, rt, STACK_CACHE / 2);
+    }
+}
+
+/* ---- the first and the last moment ---- */
+
+/* Where every fibre begins, with the worker as argument of the first switch to it. */
+static void begin(void *worker)
+{
+    struct worker *w = worker;
+    struct fibre *self = w->current;
+    tn_sanitize_arrive(&self->sanitize, left_behind(w));
+    after_switch(w);
+    *w->errno_at = 0;
+    tn_exit(self->fn(self->value));
+}
+
+/* A joiner that must not go away while it is told: see TN_JOIN_CLOSING. */
+struct thread_joiner {
+    _Atomic(uint32_t) done;
+};
+
+static __attribute__((noinline)) void tell_joiner(struct worker *w, struct fibre *f, uintptr_t joiner)
+{
+    if ((joiner & TN_JOIN_TAGS) == TN_JOIN_THREAD) {
+        struct thread_joiner *t = (void *)(joiner & ~(uintptr_t)TN_JOIN_TAGS);
+        atomic_store_explicit(&t->done, 1, memory_order_relaxed); /* relaxed: J1 orders what matters */
+        tn_unpark(&t->done, 1);
+    } else {
+        struct fibre *j = (void *)(joiner & ~(uintptr_t)TN_JOIN_TAGS);
+        wake_as(j, atomic_load_explicit(&j->wait, memory_order_relaxed) / WAIT_STATES, WAIT_WOKEN, w);
+    }
+    atomic_store_explicit(&f->join, TN_JOIN_DONE, memory_order_release); /* J1 release: the joiner may go on */
+}
+
+/* After the last switch away from f. */
+static void retire(struct worker *w, struct fibre *f)
+{
+    COUNT(w, COUNT_EXIT);
+    uintptr_t joiner = atomic_load_explicit(&f->join, memory_order_relaxed); /* relaxed: a guess */
+    if (joiner == TN_JOIN_DETACHED) { /* nothing changes that any more */
+        release(w, f);
+        return;
+    }
+    for (;;) {
+        bool simple = joiner <= TN_JOIN_TAGS || (joiner & TN_JOIN_TAGS) == TN_JOIN_FIBRE;
+        /* J0 acquire: the joiner's registration; release: the value, for whoever finds DONE */
+        if (atomic_compare_exchange_weak_explicit(&f->join, &joiner, simple ? TN_JOIN_DONE : TN_JOIN_CLOSING,
+                                                  memory_order_acq_rel, memory_order_relaxed)) {
+            if (joiner == TN_JOIN_DETACHED)
+                release(w, f);
+            else if (joiner > TN_JOIN_TAGS && simple)
+                make_ready(w, (struct fibre *)joiner, TN_WOKEN);
+            else if (joiner > TN_JOIN_TAGS)
+                tell_joiner(w, f, joiner);
+            return;
+        }
+    }
+}
+
+TN_API __attribute__((noinline)) void tn_exit(void *value)
+{
+    struct worker *w = tn_self();
+    if (w == NULL || w->current == NULL)
+        tn_die("tenter: tn_exit called outside a fibre");
+    struct fibre *self = w->current;
+    self->value = value;
+    struct fibre *next = next_fibre(w, false);
+    uintptr_t joiner = atomic_load_explicit(&self->join, memory_order_acquire); /* J0 acquire */
+    if (next == NULL && joiner > TN_JOIN_TAGS && (joiner & TN_JOIN_TAGS) == TN_JOIN_FIBRE && !must_leave(w) &&
+        ((struct fibre *)joiner)->pub.cluster == self->pub.cluster && !TN_FORCE_MIGRATION) {
+        /* Nothing else to run here, and a joiner that waits for exactly this: go on with it directly. It may
+         * release this fibre only when it runs, which is after the switch. */
+        atomic_store_explicit(&self->join, TN_JOIN_DONE, memory_order_relaxed); /* relaxed: same thread goes on */
+        next = (struct fibre *)joiner;
+        COUNT(w, COUNT_EXIT);
+        stop_current(w, next, AFTER_NOTHING, TN_SPAWNED, true);
+    }
+    stop_current(w, next, AFTER_EXIT, TN_SPAWNED, true);
+    tn_die("tenter: fibre '%s' resumed after its end", self->name);
+}
+
+/* ---- spawn ---- */
+
+static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cluster *cl, void *(*fn)(void *),
+                          void *arg)
+{
+    f->pub.cluster = &cl->pub;
+    f->pub.home = NULL;
+    f->fn = fn;
+    f->value = arg;
+    f->timer.at = 0;
+    f->name[0] = '\0';
+    if (attr != NULL && attr->name != NULL) {
+        size_t n = 0;
+        for (; n < sizeof f->name - 1 && attr->name[n] != '\0'; n++)
+            f->name[n] = attr->name[n];
+        f->name[n] = '\0';
+    }
+    size_t bytes = (size_t)((char *)f - f->stack);
+    tn_sanitize_make(&f->sanitize, f->stack, bytes);
+    f->pub.context = tn_context_make(f, bytes, begin);
+    if (TN_SCHED(cl)->fibre_size != 0)
+        memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
+}
+
+TN_API __attribute__((noinline)) int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *),
+                                              void *arg)
+{
+    struct worker *w = tn_self();
+    struct cluster *cl = w != NULL ? cluster_of(w->current->pub.cluster) : NULL;
+    if (attr != NULL && attr->cluster != NULL)
+        cl = cluster_of(attr->cluster);
+    else if (attr != NULL && attr->runtime != NULL)
+        cl = ((struct runtime *)(void *)attr->runtime)->first;
+    if (cl == NULL)
+        return EPERM;
+    struct worker *here = w != NULL && cluster_of(w->pub.cluster)->rt == cl->rt ? w : NULL;
+    struct fibre *f;
+    if (attr != NULL && attr->stack != 0 && attr->stack != cl->rt->stacks.usable) {
+        if (attr->stack < tn_page())
+            return EINVAL;
+        f = stacks_map(&cl->rt->stacks, attr->stack);
+    } else {
+        f = take_fibre(here, cl->rt);
+    }
+    if (f == NULL)
+        return ENOMEM;
+    prepare_fibre(f, attr, cl, fn, arg);
+    bool detached = out == NULL || (attr != NULL && attr->detached);
+    /* relaxed: ready() publishes the fibre */
+    atomic_store_explicit(&f->join, detached ? TN_JOIN_DETACHED : TN_JOIN_OPEN, memory_order_relaxed);
+    if (out != NULL)
+        *out = &f->pub;
+    int rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_SPAWNED);
+    if (w != NULL)
+        COUNT(w, rc == EAGAIN ? COUNT_REFUSED : COUNT_SPAWN);
+    if (rc == EAGAIN) {
+        release(here, f);
+        return EAGAIN;
+    }
+    if (rc == TN_RUN_NOW)
+        stop_current(w, f, AFTER_READY, TN_DISPLACED, false);
+    else
+        notify(cl, rc);
+    return 0;
+}
+
+/* ---- yield ---- */
+
+static __attribute__((noinline)) void yield_thread(void)
+{
+    unsigned spins = UINT32_MAX / 2;
+    tn_spin_wait(&spins);
+}
+
+static inline void yield(struct worker *w, bool hard)
+{
+    struct fibre *next = next_fibre(w, hard);
+    COUNT(w, hard ? COUNT_YIELD_HARD : COUNT_YIELD);
+    if (next == NULL && hard && !must_leave(w))
+        next = steal_round(w); /* work of others counts before spinning on one's own yields (003 §4.4.4) */
+    if (next == NULL && !must_leave(w)) {
+        COUNT(w, COUNT_YIELD_NULL);
+        return;
+    }
+    stop_current(w, next, AFTER_READY, hard ? TN_YIELDED_HARD : TN_YIELDED, false);
+}
+
+enum { HARD_EVERY = 64 };
+
+TN_API __attribute__((noinline)) void tn_yield(void)
+{
+    struct worker *w = tn_self();
+    if (w == NULL) {
+        yield_thread();
+        return;
+    }
+    /* relaxed: a hint, the next yield sees what this one missed */
+    bool hard = (++w->yields % HARD_EVERY) == 0 ||
+                atomic_load_explicit(&w->pub.cluster->idle, memory_order_relaxed) != 0;
+    if (__builtin_expect(hard, 0))
+        tn_yield_hard();
+    else
+        yield(w, false);
+}
+
+TN_API __attribute__((noinline)) void tn_yield_hard(void)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        yield_thread();
+    else
+        yield(w, true);
+}
+
+/* ---- migrate ---- */
+
+static bool commit_migrate(struct fibre *f, void *cluster)
+{
+    struct cluster *cl = cluster;
+    f->pub.cluster = &cl->pub;
+    if (TN_SCHED(cl)->fibre_size != 0)
+        memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
+    make_ready(tn_self_now(), f, TN_MIGRATED);
+    return true;
+}
+
+TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        return EPERM;
+    if (cluster_of(cluster)->rt != cluster_of(w->pub.cluster)->rt)
+        return EINVAL;
+    if (cluster == w->pub.cluster)
+        return 0;
+    COUNT(w, COUNT_MIGRATE);
+    suspend(w, commit_migrate, cluster_of(cluster));
+    return 0;
+}
+
+/* ---- join, detach ---- */
+
+static bool commit_join(struct fibre *self, void *child)
+{
+    uintptr_t open = TN_JOIN_OPEN;
+    /* J0 release: the saved context of the joiner, for whoever ends the child; acquire: the child's value */
+    return atomic_compare_exchange_strong_explicit(&((struct fibre *)child)->join, &open, (uintptr_t)self,
+                                                   memory_order_acq_rel, memory_order_acquire);
+}
+
+/* Wait until the end of f has finished telling us. It never blocks while it does. */
+static void await_done(struct fibre *f)
+{
+    unsigned spins = 0;
+    while (atomic_load_explicit(&f->join, memory_order_acquire) != TN_JOIN_DONE) /* J1 acquire */
+        tn_spin_wait(&spins);
+}
+
+static __attribute__((noinline)) int join_thread(struct fibre *f)
+{
+    _Alignas(16) struct thread_joiner self; /* room for the tag */
+    atomic_init(&self.done, 0);
+    uintptr_t open = TN_JOIN_OPEN;
+    if (!atomic_compare_exchange_strong_explicit(&f->join, &open, (uintptr_t)&self | TN_JOIN_THREAD,
+                                                 memory_order_acq_rel, memory_order_acquire)) /* J0 */
+        return open == TN_JOIN_DONE ? 0 : EINVAL;
+    while (atomic_load_explicit(&self.done, memory_order_relaxed) == 0) /* relaxed: J1 follows */
+        tn_park(&self.done, 0, TN_FOREVER);
+    await_done(f);
+    return 0;
+}
+
+static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *f, tn_time deadline, tn_token *token)
+{
+    struct fibre *self = w->current;
+    uintptr_t open = TN_JOIN_OPEN, mine = (uintptr_t)self | TN_JOIN_TIMED;
+    tn_waitword_prepare(&self->wait);
+    if (!atomic_compare_exchange_strong_explicit(&f->join, &open, mine, memory_order_acq_rel,
+                                                 memory_order_acquire)) /* J0 */
+        return open == TN_JOIN_DONE ? 0 : EINVAL;
+    int rc = tn_wait(deadline, token);
+    if (rc != 0 && atomic_compare_exchange_strong_explicit(&f->join, &mine, TN_JOIN_OPEN, memory_order_acq_rel,
+                                                           memory_order_acquire)) /* J0: taken back in time */
+        return rc;
+    await_done(f); /* too late to give up: it has ended */
+    return 0;
+}
+
+TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value, tn_time deadline,
+                                                   tn_token *token)
+{
+    struct worker *w = tn_self();
+    struct fibre *f = fibre_of(fibre);
+    bool timed = deadline != TN_FOREVER || token != NULL;
+    uintptr_t state = atomic_load_explicit(&f->join, memory_order_acquire); /* J0, J1 acquire: the value */
+    if (w != NULL && f == w->current)
+        return EDEADLK;
+    if (state != TN_JOIN_DONE) {
+        int rc = 0;
+        if (state != TN_JOIN_OPEN && state != TN_JOIN_CLOSING)
+            return EINVAL;
+        if (w == NULL)
+            rc = timed ? EPERM : join_thread(f);
+        else if (timed)
+            rc = join_timed(w, f, deadline, token);
+        else {
+            w = suspend(w, commit_join, f);
+            if (atomic_load_explicit(&f->join, memory_order_acquire) != TN_JOIN_DONE) /* J0 acquire */
+                rc = EINVAL; /* somebody else joined or detached it meanwhile */
+        }
+        if (rc != 0)
+            return rc;
+        w = tn_self_now();
+    }
+    if (value != NULL)
+        *value = f->value;
+    release(w, f);
+    return 0;
+}
+
+TN_API int tn_join(tn_fibre *f, void **value)
+{
+    return tn_join_until(f, value, TN_FOREVER, NULL);
+}
+
+TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)
+{
+    struct fibre *f = fibre_of(fibre);
+    uintptr_t state = TN_JOIN_OPEN;
+    if (atomic_compare_exchange_strong_explicit(&f->join, &state, TN_JOIN_DETACHED, memory_order_acq_rel,
+                                                memory_order_acquire)) /* J0 */
+        return 0;
+    if (state != TN_JOIN_DONE)
+        return EINVAL;
+    release(tn_self(), f);
+    return 0;
+}
+
+/* ---- who am I ---- */
+
+TN_API __attribute__((noinline)) tn_fibre *tn_fibre_self(void)
+{
+    struct worker *w = tn_self();
+    return w != NULL ? &w->current->pub : NULL;
+}
+
+TN_API __attribute__((noinline)) tn_cluster *tn_cluster_self(void)
+{
+    struct worker *w = tn_self();
+    return w != NULL ? w->pub.cluster : NULL;
+}
+
+TN_API const char *tn_fibre_name(const tn_fibre *f)
+{
+    return ((const struct fibre *)(const void *)f)->name;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The hot translation unit: the paths on which fibres are made ready, chosen and switched, together with the
+ * scheduler module that the build has chosen. The generated tn_binding.h brings
+ *
+ *   -Dschedulers=fifo        the module's own .c file, and TN_SCHED(cl) as the address of its constant table: the
+ *                            compiler sees through it, there is no call left between tn_yield and the switch
+ *   -Dschedulers=fifo,lifo   a list of tables, and TN_SCHED(cl) as what the cluster chose by name
+ */
+#include "internal.h"
+#include "tn_binding.h"
+
+#include "switch.c"
+#include "worker.c"
+#include "wait.c"
+#include "fibre.c"
+
+/* ---- what was bound ---- */
+
+extern const struct tn_poller TN_POLLER_TABLE;
+const struct tn_poller *const binding_poller = &TN_POLLER_TABLE;
+
+const struct tn_scheduler *const *binding_all(size_t *n)
+{
+    *n = BINDING_N;
+    return binding_table;
+}
+
+/* By name; in a build with `plugin`, a shared object by its path. */
+const struct tn_scheduler *binding_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < BINDING_N; i++)
+        if (strlen(binding_table[i]->name) == length && memcmp(binding_table[i]->name, name, length) == 0)
+            return binding_table[i];
+    char path[256];
+    if (!BINDING_PLUGIN || length >= sizeof path || memchr(name, '/', length) == NULL)
+        return NULL;
+    memcpy(path, name, length);
+    path[length] = '\0';
+    return tn_plugin(path, "tn_scheduler_plugin");
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The only door to the operating system. All that differs between the runtimes (native, explored, simulated) is
+ * behind these functions; each runtime supplies one implementation at link time (core/platform_linux/ here).
+ * Nothing else in core/ and schedulers/ includes an operating-system header or declares a thread-local: the
+ * test `seam` greps for it.
+ */
+#ifndef TN_PLATFORM_H
+#define TN_PLATFORM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint64_t tn_time;
+
+/* ---- threads ---- */
+
+struct tn_thread {
+    uintptr_t handle;
+};
+
+/* Start a thread. Its stack is at least 256 KiB. Errors: EAGAIN, ENOMEM. */
+int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg);
+void tn_thread_join(struct tn_thread *t);
+
+/* The one thread-local of the tree: what this thread is to Tenter (its worker), NULL on any other thread.
+ * Read anew after every switch of stacks and never kept across one: the fibre may be on another thread then. */
+#if defined(TN_PLATFORM_LINUX)
+extern _Thread_local void *tn_self_slot __attribute__((tls_model("initial-exec")));
+static inline void *tn_self(void)
+{
+    return tn_self_slot;
+}
+#else
+void *tn_self(void);
+#endif
+void tn_self_set(void *self);
+
+/* The same by a call that no compiler looks into: for code that has switched stacks since it last asked. */
+void *tn_self_now(void);
+
+/* Where this thread's errno is. Asked once by each worker: the address belongs to the thread, the value to the
+ * fibre, and a compiler that keeps the address over a switch would mix the two up (004 §3.3.8). */
+int *tn_errno_address(void);
+
+/* Processors that this process may use, and pinning of the calling thread to the n-th of them (modulo). */
+unsigned tn_processors(void);
+int tn_pin(unsigned n);
+
+/* ---- parking ---- */
+
+/* Sleep while *word == expected, until tn_unpark or `deadline`. May return early: callers look again.
+ * Returns 0 or ETIMEDOUT. */
+int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline);
+void tn_unpark(_Atomic(uint32_t) *word, unsigned n);
+
+/* An event source is what a poller waits on: open, wait until woken or `deadline`, wake from any thread.
+ * A wake before the wait is remembered. */
+int tn_source_open(int *source);
+void tn_source_close(int source);
+int tn_source_wait(int source, tn_time deadline);
+void tn_source_wake(int source);
+
+/* ---- time, spinning, work ---- */
+
+tn_time tn_now(void);
+
+/* One breath in a spin loop. */
+static inline void tn_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Called in a contended spin: some breaths, then the processor is given up (two cores!). *spins starts at 0.
+ * The same function serves the spin locks of core/queues/. */
+void tn_spin_wait(unsigned *spins);
+
+/* How many rounds a bounded spin may take: natively n, under exploration 1. */
+unsigned tn_spin_bound(unsigned n);
+
+void tn_work(uint64_t ns);
+double tn_work_calibrate(void);
+
+/* Not for cryptography: the start of a seed that nobody gave. */
+uint64_t tn_entropy(void);
+
+/* ---- memory ---- */
+
+/* Address space that becomes memory when touched; page-aligned; NULL when refused. */
+void *tn_map(size_t bytes);
+void tn_unmap(void *base, size_t bytes);
+size_t tn_page(void);
+
+/* Make one page in each of n stretches of `stride` bytes from `base` a guard: touching it kills. In one batch
+ * where the kernel can (MADV_GUARD_INSTALL, no mapping is split), by mprotect otherwise.
+ * Errors: ENOMEM the map limit is reached (vm.max_map_count). */
+int tn_guard(void *base, size_t stride, size_t n);
+
+/* Give the pages back to the system; they read as zero when touched again. */
+void tn_discard(void *base, size_t bytes);
+
+/* ---- fences that share their cost unevenly ---- */
+
+/* A store before tn_fence_light() and a load after it, against a store before tn_fence_heavy() and a load after
+ * it: not both loads can miss the other side's store. The light one stops the compiler only; the heavy one
+ * makes every other thread of the process execute a full fence (membarrier). Where the kernel lacks it, both
+ * are full fences. */
+#if defined(TN_PLATFORM_LINUX)
+extern _Atomic(bool) tn_fence_symmetric; /* set once, before the first worker starts */
+static inline void tn_fence_light(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    if (__builtin_expect(atomic_load_explicit(&tn_fence_symmetric, memory_order_relaxed), 0))
+        atomic_thread_fence(memory_order_seq_cst);
+}
+#else
+void tn_fence_light(void);
+#endif
+void tn_fence_heavy(void);
+
+/* ---- contexts: assembly or ucontext, moves registers and nothing else ---- */
+
+/* Prepare a stack that grows down from `top`, so that the first switch to the returned context calls
+ * entry(arg-of-that-switch) and never returns. */
+void *tn_context_make(void *top, size_t bytes, void (*entry)(void *arg));
+
+/* Save the caller's context in *from, go on in `to`. Returns, when somebody switches back, the `arg` of that
+ * switch. Keeps the registers that the ABI calls callee-saved, the control bits of MXCSR and the x87 control
+ * word included. */
+void *tn_context_switch(void **from, void *to, void *arg);
+
+/* Which it is: "asm" or "ucontext". */
+extern const char tn_context_name[];
+
+/* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
+void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
+
+/* ---- the environment, messages, modules ---- */
+
+const char *tn_getenv(const char *name);
+void tn_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void tn_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A scheduler module from a shared object: the address of its table, or NULL (message printed). */
+const void *tn_plugin(const char *path, const char *symbol);
+
+#endif

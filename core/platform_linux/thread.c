@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Linux platform: threads, the thread-local, processors, parking, event sources.
+ */
+#define _GNU_SOURCE
+#include "../platform.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+_Thread_local void *tn_self_slot __attribute__((tls_model("initial-exec")));
+
+void tn_self_set(void *self)
+{
+    tn_self_slot = self;
+}
+
+__attribute__((noinline, noclone)) void *tn_self_now(void)
+{
+    return tn_self_slot;
+}
+
+__attribute__((noinline, noclone)) int *tn_errno_address(void)
+{
+    return &errno;
+}
+
+int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg)
+{
+    pthread_t id;
+    int rc = pthread_create(&id, NULL, fn, arg);
+    t->handle = rc == 0 ? (uintptr_t)id : 0;
+    return rc;
+}
+
+void tn_thread_join(struct tn_thread *t)
+{
+    pthread_join((pthread_t)t->handle, NULL);
+}
+
+unsigned tn_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int n = CPU_COUNT(&set);
+    return n > 0 ? (unsigned)n : 1;
+}
+
+int tn_pin(unsigned n)
+{
+    /* The mask of the process's first thread: a thread that was pinned before has only its own processor. */
+    cpu_set_t allowed;
+    if (sched_getaffinity(getpid(), sizeof allowed, &allowed) != 0)
+        return errno;
+    unsigned skip = n % (unsigned)CPU_COUNT(&allowed);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET((size_t)cpu, &allowed) || skip-- != 0)
+            continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET((size_t)cpu, &one);
+        return pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    }
+    return EINVAL;
+}
+
+/* The kernel takes CLOCK_MONOTONIC deadlines as absolute with FUTEX_WAIT_BITSET. */
+static struct timespec *absolute(tn_time deadline, struct timespec *ts)
+{
+    if (deadline == UINT64_MAX)
+        return NULL;
+    ts->tv_sec = (time_t)(deadline / 1000000000u);
+    ts->tv_nsec = (long)(deadline % 1000000000u);
+    return ts;
+}
+
+int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
+{
+    struct timespec ts;
+    long rc = syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+                      absolute(deadline, &ts), NULL, FUTEX_BITSET_MATCH_ANY);
+    return rc != 0 && errno == ETIMEDOUT ? ETIMEDOUT : 0;
+}
+
+void tn_unpark(_Atomic(uint32_t) *word, unsigned n)
+{
+    syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, NULL, NULL, 0);
+}
+
+int tn_source_open(int *source)
+{
+    *source = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return *source < 0 ? errno : 0;
+}
+
+void tn_source_close(int source)
+{
+    close(source);
+}
+
+int tn_source_wait(int source, tn_time deadline)
+{
+    struct pollfd fd = {.fd = source, .events = POLLIN};
+    struct timespec ts, *timeout = NULL;
+    if (deadline != UINT64_MAX) {
+        tn_time now = tn_now();
+        timeout = absolute(deadline > now ? deadline - now : 0, &ts);
+    }
+    if (ppoll(&fd, 1, timeout, NULL) <= 0)
+        return ETIMEDOUT;
+    uint64_t n;
+    (void)!read(source, &n, sizeof n); /* one of several waiters may have emptied it: as good as woken */
+    return 0;
+}
+
+void tn_source_wake(int source)
+{
+    uint64_t one = 1;
+    (void)!write(source, &one, sizeof one); /* a full counter is a wake-up that is already there */
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runtimes and clusters: starting, stopping, workers that join and leave.
+ */
+#include "internal.h"
+
+#include <stdlib.h>
+
+void *tn_sched_alloc(size_t bytes)
+{
+    bytes = (bytes + TN_LINE - 1) / TN_LINE * TN_LINE;
+    void *p = bytes != 0 ? aligned_alloc(TN_LINE, bytes) : NULL;
+    if (p != NULL)
+        memset(p, 0, bytes);
+    return p;
+}
+
+void tn_sched_free(void *memory, size_t bytes)
+{
+    (void)bytes;
+    free(memory);
+}
+
+void *tn_fibre_state(struct tn_fibre *f)
+{
+    return (char *)f + sizeof(struct fibre);
+}
+
+/* ---- workers ---- */
+
+/* A slot that was never used: memory for worker and module state, before others can see it. */
+static int slot_make(struct cluster *cl, uint32_t i)
+{
+    struct worker *w = tn_sched_alloc(sizeof *w);
+    if (w == NULL)
+        return ENOMEM;
+    w->pub.cluster = &cl->pub;
+    w->pub.index = i;
+    w->pub.random = cl->rt->seed + i * UINT64_C(0x9e3779b97f4a7c15);
+    w->pub.counts = w->counts + COUNT_CORE;
+    if (cl->sched->worker_size != 0) {
+        w->pub.sched = tn_sched_alloc(cl->sched->worker_size);
+        if (w->pub.sched == NULL) {
+            tn_sched_free(w, sizeof *w);
+            return ENOMEM;
+        }
+    }
+    int rc = cl->sched->worker_init != NULL ? cl->sched->worker_init(&w->pub) : 0;
+    if (rc != 0) {
+        tn_sched_free(w->pub.sched, cl->sched->worker_size);
+        tn_sched_free(w, sizeof *w);
+        return rc;
+    }
+    cl->pub.workers[i] = &w->pub;
+    atomic_store_explicit(&cl->pub.used, i + 1, memory_order_release); /* U0 release: the slot is complete */
+    return 0;
+}
+
+/* Give a slot its thread. Called with the slot off the idle list. */
+int worker_start(struct worker *w)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    tn_spinlock_lock(&cl->life);
+    if (w->state == WORKER_GONE)
+        tn_thread_join(&w->thread); /* it has announced its end: this is short */
+    w->state = WORKER_RUNS;
+    tn_spinlock_unlock(&cl->life);
+    int rc = tn_thread_create(&w->thread, worker_main, w);
+    if (rc != 0) {
+        tn_spinlock_lock(&cl->life);
+        w->state = WORKER_UNBORN;
+        tn_spinlock_unlock(&cl->life);
+    }
+    return rc;
+}
+
+/* Last act of a worker's thread. */
+void worker_ended(struct worker *w)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    if (w->free != NULL) {
+        stacks_give(&cl->rt->stacks, w->free, w->n_free);
+        w->free = NULL;
+        w->n_free = 0;
+    }
+    tn_spinlock_lock(&cl->life);
+    w->state = WORKER_GONE;
+    atomic_store_explicit(&w->leave, false, memory_order_relaxed); /* relaxed: under the lock */
+    tn_spinlock_unlock(&cl->life);
+}
+
+static int add_one(struct cluster *cl, bool on_demand)
+{
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed), i = 0; /* relaxed: under life */
+    while (i < used && worker_of(cl->pub.workers[i])->state != WORKER_GONE)
+        i++;
+    if (i == cl->pub.slots)
+        return EAGAIN;
+    if (i == used) {
+        int rc = slot_make(cl, i);
+        if (rc != 0)
+            return rc;
+    }
+    struct worker *w = worker_of(cl->pub.workers[i]);
+    if (on_demand) {
+        w->state = WORKER_UNBORN;
+        w->slot.unborn = true;
+        tn_idle_list(&cl->idle, &w->slot, TN_SLOT_PARKED);
+        cl->active++;
+        return 0;
+    }
+    bool again = w->state == WORKER_GONE;
+    w->state = WORKER_RUNS;
+    tn_spinlock_unlock(&cl->life);
+    if (again)
+        tn_thread_join(&w->thread);
+    int rc = tn_thread_create(&w->thread, worker_main, w);
+    tn_spinlock_lock(&cl->life);
+    if (rc == 0)
+        cl->active++;
+    else
+        w->state = WORKER_EMPTY;
+    return rc;
+}
+
+TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
+{
+    struct cluster *cl = cluster_of(cluster);
+    int rc = 0;
+    tn_spinlock_lock(&cl->life);
+    while (n-- > 0 && rc == 0)
+        rc = add_one(cl, false);
+    tn_spinlock_unlock(&cl->life);
+    return rc;
+}
+
+TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
+{
+    struct cluster *cl = cluster_of(cluster);
+    tn_spinlock_lock(&cl->life);
+    int rc = n < cl->active ? 0 : EINVAL;
+    for (uint32_t i = cl->pub.used; rc == 0 && n > 0 && i-- > 0;) {
+        struct worker *w = worker_of(cl->pub.workers[i]);
+        if (w->state != WORKER_RUNS)
+            continue;
+        w->state = WORKER_LEAVING;
+        atomic_store_explicit(&w->leave, true, memory_order_relaxed); /* relaxed: see must_leave() */
+        cl->active--;
+        n--;
+    }
+    tn_spinlock_unlock(&cl->life);
+    cluster_kick(cl);
+    return rc;
+}
+
+TN_API unsigned tn_workers(const tn_cluster *cluster)
+{
+    struct cluster *cl = (struct cluster *)(uintptr_t)cluster;
+    tn_spinlock_lock(&cl->life);
+    unsigned n = cl->active;
+    tn_spinlock_unlock(&cl->life);
+    return n;
+}
+
+/* ---- clusters ---- */
+
+static int choose_scheduler(struct cluster *cl, const char *spec)
+{
+    size_t n;
+    const struct tn_scheduler *const *all = binding_all(&n);
+    if (spec == NULL || *spec == '\0')
+        spec = n > 0 ? all[0]->name : "";
+    size_t name = strcspn(spec, ":");
+    cl->sched = binding_find(spec, name);
+    if (cl->sched == NULL) {
+        const char *names[64];
+        for (size_t i = 0; i < n && i < 64; i++)
+            names[i] = all[i]->name;
+        const char *nearest = tn_nearest(spec, names, n);
+        tn_message("tenter: no scheduler '%.*s' in this build%s%s%s", (int)name, spec,
+                   nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? "'?" : "");
+        return EINVAL;
+    }
+    char what[64] = "scheduler ";
+    strncat(what, cl->sched->name, sizeof what - strlen(what) - 1);
+    return tn_knobs_parse(what, cl->sched->knobs, cl->sched->n_knobs, spec + name, cl->sched_knobs);
+}
+
+static int choose_poller(struct cluster *cl, const char *spec)
+{
+    const struct tn_poller *p = binding_poller;
+    size_t name = spec != NULL ? strcspn(spec, ":") : 0;
+    if (spec != NULL && !(strlen(p->name) == name && memcmp(spec, p->name, name) == 0)) {
+        tn_message("tenter: this build has the poller '%s', not '%.*s': meson setup -Dpoller=%.*s", p->name,
+                   (int)name, spec, (int)name, spec);
+        return EINVAL;
+    }
+    return tn_knobs_parse("poller", p->knobs, p->n_knobs, spec != NULL ? spec + name : "", cl->poller_knobs);
+}
+
+static void cluster_free(struct cluster *cl)
+{
+    const struct tn_scheduler *s = cl->sched;
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: nobody else is left */
+    for (uint32_t i = 0; i < used; i++) {
+        struct worker *w = worker_of(cl->pub.workers[i]);
+        if (s->worker_fini != NULL)
+            s->worker_fini(&w->pub);
+        tn_sched_free(w->pub.sched, s->worker_size);
+        tn_sched_free(w, sizeof *w);
+    }
+    if (cl->sched_ready && s->cluster_fini != NULL)
+        s->cluster_fini(&cl->pub);
+    if (cl->poller_open && binding_poller->close != NULL)
+        binding_poller->close(&cl->pub, cl->poller);
+    tn_sched_free(cl->poller, binding_poller->cluster_size);
+    tn_sched_free(cl->pub.sched, s != NULL ? s->cluster_size : 0);
+    tn_sched_free(cl->pub.workers, cl->pub.slots * sizeof *cl->pub.workers);
+    tn_timers_fini(&cl->timers);
+    tn_sched_free(cl, sizeof *cl);
+}
+
+static int cluster_make(struct runtime *rt, const struct tn_config *config, struct cluster **out)
+{
+    struct cluster *cl = tn_sched_alloc(sizeof *cl);
+    if (cl == NULL)
+        return ENOMEM;
+    cl->rt = rt;
+    cl->idle.count = &cl->pub.idle;
+    cl->idle_mode = config->idle;
+    cl->spin_us = config->spin_us;
+    cl->pin = config->pin;
+    cl->pub.knobs = cl->sched_knobs;
+    cl->pub.slots = (uint32_t)config->slots;
+    tn_timers_init(&cl->timers);
+    int rc = choose_scheduler(cl, config->scheduler);
+    if (rc == 0)
+        rc = choose_poller(cl, config->poller);
+    if (rc == 0) {
+        cl->pub.workers = tn_sched_alloc(cl->pub.slots * sizeof *cl->pub.workers);
+        cl->pub.sched = tn_sched_alloc(cl->sched->cluster_size);
+        cl->poller = tn_sched_alloc(binding_poller->cluster_size);
+        if (cl->pub.workers == NULL || (cl->sched->cluster_size != 0 && cl->pub.sched == NULL) ||
+            (binding_poller->cluster_size != 0 && cl->poller == NULL))
+            rc = ENOMEM;
+    }
+    if (rc == 0 && cl->sched->cluster_init != NULL)
+        rc = cl->sched->cluster_init(&cl->pub);
+    cl->sched_ready = rc == 0;
+    if (rc == 0 && binding_poller->open != NULL) {
+        rc = binding_poller->open(&cl->pub, cl->poller, cl->poller_knobs);
+        cl->poller_open = rc == 0;
+    }
+    tn_spinlock_lock(&rt->lock);
+    cl->first_cpu = rt->next_cpu;
+    rt->next_cpu += (unsigned)config->workers;
+    tn_spinlock_unlock(&rt->lock);
+    tn_spinlock_lock(&cl->life);
+    for (int64_t i = 0; rc == 0 && i < config->workers; i++)
+        rc = add_one(cl, config->on_demand != 0 && i > 0);
+    tn_spinlock_unlock(&cl->life);
+    *out = cl;
+    return rc;
+}
+
+/* End the cluster's threads. */
+static void cluster_join(struct cluster *cl)
+{
+    cluster_kick(cl);
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    for (uint32_t i = 0; i < used; i++) {
+        struct worker *w = worker_of(cl->pub.workers[i]);
+        if (w->state != WORKER_UNBORN && w->state != WORKER_EMPTY)
+            tn_thread_join(&w->thread);
+    }
+}
+
+TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given, tn_cluster **out)
+{
+    struct runtime *rt = (struct runtime *)(void *)runtime;
+    struct tn_config config;
+    struct cluster *cl = NULL;
+    int rc = config_resolve(given, &config);
+    if (rc != 0)
+        return rc;
+    rc = cluster_make(rt, &config, &cl);
+    if (cl == NULL)
+        return rc;
+    tn_spinlock_lock(&rt->lock);
+    cl->next = rt->clusters; /* a failed one too: its threads, if any, end with the runtime */
+    rt->clusters = cl;
+    tn_spinlock_unlock(&rt->lock);
+    if (rc == 0)
+        *out = &cl->pub;
+    return rc;
+}
+
+TN_API tn_cluster *tn_cluster_first(tn_runtime *rt)
+{
+    return &((struct runtime *)(void *)rt)->first->pub;
+}
+
+/* ---- runtimes ---- */
+
+TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
+{
+    struct tn_config config;
+    int rc = config_resolve(given, &config);
+    if (rc != 0)
+        return rc;
+    struct runtime *rt = tn_sched_alloc(sizeof *rt);
+    if (rt == NULL)
+        return ENOMEM;
+    rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
+    size_t n, state = 0;
+    const struct tn_scheduler *const *all = binding_all(&n);
+    for (size_t i = 0; i < n; i++)
+        state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
+    rc = stacks_init(&rt->stacks, (size_t)config.stack, state);
+    tn_cluster *first = NULL;
+    if (rc == 0)
+        rc = tn_cluster_create((tn_runtime *)(void *)rt, &config, &first);
+    if (rc != 0) {
+        tn_stop((tn_runtime *)(void *)rt);
+        return rc;
+    }
+    rt->first = cluster_of(first);
+    *out = (tn_runtime *)(void *)rt;
+    return 0;
+}
+
+TN_API int tn_stop(tn_runtime *runtime)
+{
+    struct runtime *rt = (struct runtime *)(void *)runtime;
+    struct worker *self = tn_self();
+    if (self != NULL && cluster_of(self->pub.cluster)->rt == rt)
+        return EPERM;
+    atomic_store_explicit(&rt->stopping, true, memory_order_relaxed); /* relaxed: see must_leave() */
+    for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next)
+        cluster_join(cl);
+    for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next) {
+        struct tn_list left = {0};
+        if (cl->sched_ready)
+            cl->sched->drain(&cl->pub, &left); /* the stacks go with the pool, whoever is on them */
+    }
+    while (rt->clusters != NULL) {
+        struct cluster *cl = rt->clusters;
+        rt->clusters = cl->next;
+        cluster_free(cl);
+    }
+    stacks_fini(&rt->stacks);
+    tn_sched_free(rt, sizeof *rt);
+    return 0;
+}
+
+TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value)
+{
+    tn_runtime *rt;
+    tn_fibre *f;
+    int rc = tn_start(&rt, config);
+    if (rc != 0)
+        return rc;
+    rc = tn_spawn(&f, &(struct tn_attr){.name = "main", .runtime = rt}, fn, arg);
+    if (rc == 0)
+        rc = tn_join(f, value);
+    tn_stop(rt);
+    return rc;
+}

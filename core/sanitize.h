@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Telling AddressSanitizer and ThreadSanitizer which stack a thread is on. Empty in other builds.
+ */
+#ifndef TN_SANITIZE_H
+#define TN_SANITIZE_H
+
+#include <stddef.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TN_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TN_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define TN_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TN_TSAN 1
+#endif
+#endif
+
+#if defined(TN_ASAN)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(TN_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+struct tn_sanitize {
+    void *fake;         /* ASan: the fake stack of a fibre that is off its stack */
+    const void *bottom; /* and the stack itself */
+    size_t bytes;
+    void *tsan;
+};
+
+/* Around the switch: leaving (dying: it will not come back), and on arrival. */
+static inline void tn_sanitize_leave(struct tn_sanitize *from, struct tn_sanitize *to, int dying)
+{
+    (void)from, (void)to, (void)dying;
+#if defined(TN_ASAN)
+    __sanitizer_start_switch_fiber(dying ? NULL : &from->fake, to->bottom, to->bytes);
+#endif
+#if defined(TN_TSAN)
+    __tsan_switch_to_fiber(to->tsan, 0);
+#endif
+}
+
+/* `from` gets its bounds filled in if it is a thread's own stack, which nobody else knows. */
+static inline void tn_sanitize_arrive(struct tn_sanitize *self, struct tn_sanitize *from)
+{
+    (void)self, (void)from;
+#if defined(TN_ASAN)
+    const void *bottom;
+    size_t bytes;
+    __sanitizer_finish_switch_fiber(self->fake, &bottom, &bytes);
+    self->fake = NULL;
+    if (from != NULL && from->bytes == 0) {
+        from->bottom = bottom;
+        from->bytes = bytes;
+    }
+#endif
+}
+
+static inline void tn_sanitize_make(struct tn_sanitize *s, const void *bottom, size_t bytes)
+{
+    (void)s, (void)bottom, (void)bytes;
+#if defined(TN_ASAN)
+    s->fake = NULL;
+    s->bottom = bottom;
+    s->bytes = bytes;
+    __asan_unpoison_memory_region(bottom, bytes); /* what the former fibre on this stack left behind */
+#endif
+#if defined(TN_TSAN)
+    s->tsan = __tsan_create_fiber(0);
+#endif
+}
+
+static inline void tn_sanitize_drop(struct tn_sanitize *s)
+{
+    (void)s;
+#if defined(TN_TSAN)
+    if (s->tsan != NULL)
+        __tsan_destroy_fiber(s->tsan);
+    s->tsan = NULL;
+#endif
+}
+
+static inline void tn_sanitize_thread(struct tn_sanitize *s)
+{
+    (void)s;
+#if defined(TN_TSAN)
+    s->tsan = __tsan_get_current_fiber();
+#endif
+}
+
+#endif

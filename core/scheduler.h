@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The interface between the core and a scheduler module. A module is one `const struct tn_scheduler`, whose
+ * comments are the specification. The module owns order, placement and the order of victims. The core owns when
+ * to steal, parking and waking, the wait primitive, timers, pollers, statistics.
+ *
+ * Ownership of a fibre: whoever owns it may use its link. ready() hands it to the module, next() and drain()
+ * hand it back. Nothing is lost: a fibre made ready comes out of next() exactly once.
+ *
+ * Included by modules and by the core. A module needs nothing else but core/queues/ and schedulers/parts/.
+ */
+#ifndef TN_SCHEDULER_H
+#define TN_SCHEDULER_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "knob.h"
+#include "platform.h"
+#include "queues/link.h"
+
+/* ---- what a module sees of a fibre, a worker and a cluster; the core's own part lies behind each ---- */
+
+struct tn_fibre {
+    struct tn_link link;        /* the owner's: for lists; the first field, so that a link is its fibre */
+    void *context;              /* where it resumes; a module may prefetch it, nothing else */
+    struct tn_cluster *cluster; /* where it runs; set before ready() */
+    struct tn_worker *home;     /* the worker that ran it last, or NULL: for placement by affinity */
+};
+
+struct tn_worker {
+    void *sched;                /* the module's state of this worker */
+    struct tn_cluster *cluster;
+    uint64_t random;            /* state of tn_random(); owner only */
+    uint32_t index;             /* its slot in the cluster */
+    uint64_t *counts;           /* the module's counters, in the order of its table; owner writes */
+};
+
+struct tn_cluster {
+    void *sched;          /* the module's state of this cluster */
+    const int64_t *knobs; /* values, for TN_KNOB */
+    uint32_t slots;       /* size of workers[], constant */
+    _Atomic(uint32_t) used;  /* workers[0 … used) may be looked at; grows only */
+    _Atomic(uint32_t) idle;  /* workers that are parked, a hint */
+    struct tn_worker **workers; /* a slot once used stays valid memory while the cluster lives */
+};
+
+static inline struct tn_fibre *tn_fibre_of(struct tn_link *link)
+{
+    return (struct tn_fibre *)(void *)link;
+}
+
+/* The module's state of a fibre (fibre_size bytes, zeroed when it is spawned in or moved to the cluster). */
+void *tn_fibre_state(struct tn_fibre *f);
+
+/* SplitMix64, one stream a worker, seeded by the core: the same seed, the same choices. */
+static inline uint64_t tn_random(struct tn_worker *me)
+{
+    uint64_t z = (me->random += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Bring in what a switch to `f` will touch: its control block now; its stack, when the block is in cache. */
+static inline void tn_prefetch_fibre(struct tn_link *link)
+{
+    __builtin_prefetch(link, 1);
+}
+static inline void tn_prefetch_stack(struct tn_link *link)
+{
+    char *sp = tn_fibre_of(link)->context;
+    __builtin_prefetch(sp, 1);
+    __builtin_prefetch(sp + 64, 1);
+}
+
+#if TN_OBSERVE
+#define TN_COUNT_ADD(me, i, n)                                                                               \
+    atomic_store_explicit((_Atomic(uint64_t) *)&(me)->counts[i],                                             \
+                          atomic_load_explicit((_Atomic(uint64_t) *)&(me)->counts[i], memory_order_relaxed) + \
+                              (uint64_t)(n),                                                                 \
+                          memory_order_relaxed) /* one writer; readers want no more than each value whole */
+#else
+#define TN_COUNT_ADD(me, i, n) ((void)0)
+#endif
+
+/* ---- the interface ---- */
+
+enum tn_why {
+    TN_SPAWNED,    /* new; may be refused */
+    TN_WOKEN,      /* its wait has ended */
+    TN_YIELDED,    /* gave way softly */
+    TN_YIELDED_HARD, /* gave way to everything that is ready in the cluster (003 §4.4.4) */
+    TN_DISPLACED,  /* spawned a fibre that the module ran first (TN_RUN_NOW) */
+    TN_PREEMPTED,  /* lost the processor against its will */
+    TN_MIGRATED,   /* comes from another cluster */
+    TN_BACKGROUND  /* runs only when nothing else does (000 §3.2) */
+};
+
+/* ready() may answer a spawn by a worker of the cluster with this: the module did not take the fibre, the core
+ * runs it at once, and the spawner will be handed to ready() as TN_DISPLACED ("child first"). */
+#define TN_RUN_NOW (-1)
+
+/* ready() may answer with TN_FOR(i): taken, and placed where only worker i looks first. If that one is idle, it
+ * is the one to be woken (000 §3.2: local work wakes its own worker, shared work the head of the idle list). */
+#define TN_FOR(i)          (-2 - (int)(i))
+#define TN_FOR_INDEX(code) ((uint32_t)(-2 - (code)))
+
+enum tn_work {
+    TN_WORK_NONE, /* nothing; the worker may park until it is woken */
+    TN_WORK_HELD, /* something that its owner holds back for now: park, but look again soon */
+    TN_WORK_SOME  /* something that next() or steal() can get */
+};
+
+struct tn_counter_row {
+    const char *name, *help;
+};
+
+struct tn_scheduler {
+    const char *name;
+    const char *summary; /* one line */
+
+    /* Bytes of state that the core allocates for the module: line-aligned, zeroed. */
+    size_t cluster_size, worker_size, fibre_size;
+
+    const struct tn_knob *knobs;
+    size_t n_knobs;
+    const struct tn_counter_row *counters;
+    size_t n_counters;
+
+    /* ---- life ---- */
+
+    /* Before the cluster's first worker; after its last. An errno value fails the cluster. bytes() of memory
+     * beyond the fixed sizes come from tn_sched_alloc and go by tn_sched_free. May be left out.
+     * Pair: cluster_init/cluster_fini. */
+    int (*cluster_init)(struct tn_cluster *cl);
+    void (*cluster_fini)(struct tn_cluster *cl);
+
+    /* For each slot when it is first used, before other workers can see it, on the thread that adds the worker;
+     * when the cluster ends. A slot whose worker has left keeps its state and may be victim meanwhile.
+     * May be left out. Pair: worker_init/worker_fini. */
+    int (*worker_init)(struct tn_worker *me);
+    void (*worker_fini)(struct tn_worker *me);
+
+    /* On the worker itself: before it runs its first fibre, and after its last, when it leaves at run time or
+     * the cluster ends. worker_leave must hand on whatever only this worker can get (the core calls next() no
+     * more); the others find the rest by stealing. May be left out. Pair: worker_join/worker_leave. */
+    void (*worker_join)(struct tn_worker *me);
+    void (*worker_leave)(struct tn_worker *me);
+
+    /* ---- order and placement ---- */
+
+    /* `f` is ready: take it. me is the calling worker, or NULL when the caller is no worker of f->cluster. The
+     * module owns f from here, and f may run on another worker before ready() returns.
+     * Returns 0 or TN_FOR(index); for TN_SPAWNED also EAGAIN (refused: f stays the core's, the spawner sees EAGAIN) or
+     * TN_RUN_NOW. Everything else must be taken: a bounded queue overflows into a list by f->link. */
+    int (*ready)(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
+
+    /* Several at once, from pollers and timers; none may be refused. Left out: ready() for each. */
+    void (*ready_n)(struct tn_worker *me, struct tn_list *fibres, enum tn_why why);
+
+    /* The fibre that `me` runs next, or NULL if it finds nothing without stealing. The caller owns it. Called
+     * on each yield, wait and exit, on the stack of the fibre that is about to stop, which ready() sees only
+     * after the switch. With `hard` the running fibre has yielded hard: what waits in the cluster's yield queue
+     * counts before what this worker would prefer. */
+    struct tn_fibre *(*next)(struct tn_worker *me, bool hard);
+
+    /* Move fibres from `victim` to `me`, so that next(me) finds them. Returns how many; 0 also when it lost a
+     * race. Called after next() found nothing, before parking, with each victim in turn. May be left out by a
+     * module whose workers share all queues. */
+    unsigned (*steal)(struct tn_worker *me, struct tn_worker *victim);
+
+    /* The victim of the attempt-th try of a round, NULL when the round is over. Left out: all other workers
+     * once, from a random start. */
+    struct tn_worker *(*victim)(struct tn_worker *me, unsigned attempt);
+
+    /* May `me` find work by next() or by steal()? Called when it has announced that it will park, after the
+     * heavy fence: what ready() stored before the waker looked for idle workers must be seen here. A wrong
+     * "yes" costs time, a wrong "none" loses a wake-up. */
+    enum tn_work (*may_have_work)(struct tn_worker *me);
+
+    /* Take out everything, from any thread, when no worker runs any more. The core drops it. */
+    void (*drain)(struct tn_cluster *cl, struct tn_list *out);
+
+    /* ---- notifications; may be left out ---- */
+
+    /* `f` starts to run on me, after a switch; it has stopped, and why (TN_WOKEN: it waits; TN_SPAWNED: it has
+     * ended). For policies that count or time; statistics of the core need no module. */
+    void (*running)(struct tn_worker *me, struct tn_fibre *f);
+    void (*stopping)(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
+};
+
+/* Work that an owner held back can now be taken by others: wake one if that helps. For a module that opens up
+ * private work outside ready(). Who: a worker. */
+void tn_notify(struct tn_cluster *cl);
+
+/* Line-aligned zeroed memory for a module; NULL when there is none. */
+void *tn_sched_alloc(size_t bytes);
+void tn_sched_free(void *memory, size_t bytes);
+
+/* In a module's file: how the table is named, so that both ways of binding find it. */
+#define TN_SCHEDULER(id) const struct tn_scheduler tn_scheduler_##id
+
+#endif

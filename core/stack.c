@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stacks. Those of the default size come in slabs: one mapping for many, a guard page below each, made in one
+ * batch. They are never given back while the runtime lives, so a fibre's control block stays valid memory, which
+ * the wait word relies on. Ended fibres wait in their worker's cache, then in chains in the pool (004 §3.3.7,
+ * §3.3.9: mapping a stack costs 70 us, so it is kept).
+ *
+ *     low                                                                     high
+ *     | guard | stack, grows down ........................ | control block | colour |
+ *
+ * The control block lies on the stack's first page, so that a parked fibre that has called little owns a single
+ * page. Colour: whole lines, different from stack to stack. Without it, the tops of all stacks would fall into the
+ * same few cache sets, and switching among a thousand fibres would be five times slower.
+ */
+#include "internal.h"
+
+struct stack_slab {
+    struct stack_slab *next;
+    void *base;
+    size_t bytes;
+};
+
+enum { COLOURS = 16, COLOUR_BYTES = 2 * TN_LINE };
+
+int stacks_init(struct tn_stacks *s, size_t usable, size_t state_bytes)
+{
+    size_t page = tn_page();
+    memset(s, 0, sizeof *s);
+    tn_spinlock_init(&s->lock);
+    s->usable = usable;
+    s->stride = (usable + page - 1) / page * page + page;
+    s->fibre_bytes = (sizeof(struct fibre) + state_bytes + TN_LINE - 1) / TN_LINE * TN_LINE;
+    return 0;
+}
+
+void stacks_fini(struct tn_stacks *s)
+{
+    while (s->slabs != NULL) {
+        struct stack_slab *slab = s->slabs;
+        s->slabs = slab->next;
+        tn_unmap(slab->base, slab->bytes);
+        tn_sched_free(slab, sizeof *slab);
+    }
+}
+
+/* The control block for the stack whose guard page is at `at`. Memory is zero; `colour` moves it. */
+static struct fibre *lay_out(struct tn_stacks *s, char *at, size_t stride, unsigned colour)
+{
+    char *top = at + stride - (colour % COLOURS) * COLOUR_BYTES - s->fibre_bytes;
+    struct fibre *f = (struct fibre *)(void *)top;
+    f->stack = at + tn_page();
+    return f;
+}
+
+static struct stack_slab *map_slab(size_t stride, size_t n)
+{
+    struct stack_slab *slab = tn_sched_alloc(sizeof *slab);
+    if (slab == NULL)
+        return NULL;
+    slab->bytes = stride * n;
+    slab->base = tn_map(slab->bytes);
+    if (slab->base != NULL && tn_guard(slab->base, stride, n) == 0)
+        return slab;
+    if (slab->base != NULL) {
+        tn_message("tenter: no guard pages left: raise vm.max_map_count (sysctl -w vm.max_map_count=1048576)");
+        tn_unmap(slab->base, slab->bytes);
+    }
+    tn_sched_free(slab, sizeof *slab);
+    return NULL;
+}
+
+struct fibre *stacks_take(struct tn_stacks *s, unsigned *n)
+{
+    tn_spinlock_lock(&s->lock);
+    struct fibre *chain = s->free;
+    if (chain != NULL) {
+        s->free = chain->token_next;
+        *n = chain->exclusive_stack;
+        chain->exclusive_stack = 0;
+    }
+    unsigned colour = s->colour;
+    s->colour += STACK_BATCH;
+    tn_spinlock_unlock(&s->lock);
+    if (chain != NULL)
+        return chain;
+
+    struct stack_slab *slab = map_slab(s->stride, STACK_BATCH);
+    *n = 0;
+    if (slab == NULL)
+        return NULL;
+    for (unsigned i = 0; i < STACK_BATCH; i++) {
+        struct fibre *f = lay_out(s, (char *)slab->base + (STACK_BATCH - 1 - i) * s->stride, s->stride, colour + i);
+        f->pub.link.next = (struct tn_link *)(void *)chain;
+        chain = f;
+    }
+    *n = STACK_BATCH;
+    tn_spinlock_lock(&s->lock);
+    slab->next = s->slabs;
+    s->slabs = slab;
+    tn_spinlock_unlock(&s->lock);
+    return chain;
+}
+
+void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n)
+{
+    tn_spinlock_lock(&s->lock);
+    chain->exclusive_stack = n; /* while in the pool: the length of the chain */
+    chain->token_next = s->free;
+    s->free = chain;
+    tn_spinlock_unlock(&s->lock);
+}
+
+/* An unusual size: a slab of one, given back at the fibre's end. The slab's address is kept below the colour. */
+struct fibre *stacks_map(struct tn_stacks *s, size_t usable)
+{
+    size_t page = tn_page();
+    size_t stride = (usable + s->fibre_bytes + page - 1) / page * page + page;
+    struct stack_slab *slab = map_slab(stride, 1);
+    if (slab == NULL)
+        return NULL;
+    tn_spinlock_lock(&s->lock);
+    unsigned colour = s->colour++;
+    slab->next = s->slabs;
+    s->slabs = slab;
+    tn_spinlock_unlock(&s->lock);
+    struct fibre *f = lay_out(s, slab->base, stride, colour % 2);
+    f->exclusive_stack = 1;
+    return f;
+}
+
+void stacks_unmap(struct tn_stacks *s, struct fibre *f)
+{
+    void *base = f->stack - tn_page();
+    tn_spinlock_lock(&s->lock);
+    struct stack_slab **at = &s->slabs;
+    while ((*at)->base != base)
+        at = &(*at)->next;
+    struct stack_slab *slab = *at;
+    *at = slab->next;
+    tn_spinlock_unlock(&s->lock);
+    tn_unmap(slab->base, slab->bytes);
+    tn_sched_free(slab, sizeof *slab);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Part of hot.c: making fibres ready, and switching between them.
+ */
+
+/* ---- making ready ---- */
+
+static void wake_worker(struct cluster *cl, struct tn_idle_slot *which);
+
+/* The caller seen as a worker of `cl`, or NULL. */
+static inline struct tn_worker *member(struct worker *w, struct cluster *cl)
+{
+#if TN_FORCE_MIGRATION
+    (void)w, (void)cl;
+    return NULL; /* every fibre goes through the shared queue, for any worker to take */
+#else
+    return w != NULL && w->pub.cluster == &cl->pub ? &w->pub : NULL;
+#endif
+}
+
+/* After a fibre of `cl` became ready: see that somebody will run it. `placed` is what ready() returned. */
+static inline void notify(struct cluster *cl, int placed)
+{
+    if (__builtin_expect(tn_idle_wanted(&cl->idle), 0))
+        wake_worker(cl, placed <= TN_FOR(0) ? &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot : NULL);
+}
+
+static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why)
+{
+    struct cluster *cl = cluster_of(f->pub.cluster);
+    notify(cl, TN_SCHED(cl)->ready(member(w, cl), &f->pub, why));
+}
+
+/* ---- switching ---- */
+
+static void retire(struct worker *w, struct fibre *f);
+
+/* On the new stack, first of all: what the fibre that was left had to wait for. */
+static inline void after_switch(struct worker *w)
+{
+    enum after what = w->after;
+    struct fibre *f = w->after_fibre;
+    w->after = AFTER_NOTHING;
+    switch (what) {
+    case AFTER_NOTHING:
+        break;
+    case AFTER_READY:
+        make_ready(w, f, w->after_why);
+        break;
+    case AFTER_SUSPEND:
+        if (!w->after_commit(f, w->after_arg))
+            make_ready(w, f, TN_WOKEN);
+        break;
+    case AFTER_EXIT:
+        retire(w, f);
+        break;
+    }
+}
+
+/* Whom w has just left: a fibre, or its own loop. */
+static inline struct tn_sanitize *left_behind(struct worker *w)
+{
+    return w->after_fibre != NULL ? &w->after_fibre->sanitize : &w->loop.sanitize;
+}
+
+/* Leave `from` for `to`. Returns on whatever worker runs `from` next, and says which. */
+static inline struct worker *switch_to(struct worker *w, struct fibre *from, struct fibre *to, bool dying)
+{
+    from->saved_errno = *w->errno_at;
+    tn_sanitize_leave(&from->sanitize, &to->sanitize, dying);
+    w = tn_context_switch(&from->pub.context, to->pub.context, w);
+    tn_sanitize_arrive(&from->sanitize, left_behind(w));
+    after_switch(w);
+    *w->errno_at = from->saved_errno;
+    return w;
+}
+
+/* `f` is what w runs from now on. */
+static inline void enter(struct worker *w, struct fibre *f)
+{
+    w->current = f;
+    f->pub.home = &w->pub;
+    COUNT(w, COUNT_SWITCH);
+    if (TN_SCHED(cluster_of(w->pub.cluster))->running != NULL)
+        TN_SCHED(cluster_of(w->pub.cluster))->running(&w->pub, &f->pub);
+}
+
+static inline void leaving(struct worker *w, struct fibre *f, enum tn_why why)
+{
+    if (TN_SCHED(cluster_of(w->pub.cluster))->stopping != NULL)
+        TN_SCHED(cluster_of(w->pub.cluster))->stopping(&w->pub, &f->pub, why);
+}
+
+/* Time to look up from work: timers, poller, a worker that shall leave, a runtime that stops? Every 64th
+ * scheduling point, and when another thread asks. */
+enum { LOOK_UP = 64 };
+
+static void look_up(struct worker *w);
+static bool must_leave(struct worker *w);
+
+static inline bool tick(struct worker *w)
+{
+    /* relaxed: a request seen one scheduling point later is as good; what it asks for has its own ordering */
+    uint32_t due = atomic_load_explicit(&w->due, memory_order_relaxed);
+    return __builtin_expect((int32_t)(++w->ticks - due) >= 0, 0);
+}
+
+/* The next fibre for w, whose current one is about to stop; NULL: w's own loop shall search. */
+static inline struct fibre *next_fibre(struct worker *w, bool hard)
+{
+    if (tick(w)) {
+        look_up(w);
+        if (must_leave(w))
+            return NULL;
+    }
+    return fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, hard));
+}
+
+/* Stop the current fibre, go on with `next` or, if that is NULL, in the worker's loop. */
+static inline struct worker *stop_current(struct worker *w, struct fibre *next, enum after what, enum tn_why why,
+                                          bool dying)
+{
+    struct fibre *self = w->current;
+    w->after = what;
+    w->after_why = why;
+    w->after_fibre = self;
+    leaving(w, self, what == AFTER_EXIT ? TN_SPAWNED : why);
+    if (next != NULL)
+        enter(w, next);
+    else
+        w->current = NULL;
+    return switch_to(w, self, next != NULL ? next : &w->loop, dying);
+}
+
+/* The general way to block: switch away, then let `commit(self, arg)` register the fibre, on another stack. If
+ * it returns false there is nothing to wait for, and the fibre is ready again. */
+static inline struct worker *suspend(struct worker *w, bool (*commit)(struct fibre *, void *), void *arg)
+{
+    w->after_commit = commit;
+    w->after_arg = arg;
+    return stop_current(w, next_fibre(w, false), AFTER_SUSPEND, TN_WOKEN, false);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tenter: fibres (user-level threads) for C, scheduled M:N on worker threads.
+ *
+ * Conventions that hold for every function here:
+ *  - Errors are returned: 0, or a positive errno value. errno itself is never used for reporting.
+ *  - Times are nanoseconds of the monotonic clock, as tn_now() gives them; deadlines are absolute.
+ *  - "Who": *fibre* means that only a fibre may call it, any other thread gets EPERM; *any* means fibres and
+ *    plain threads alike.
+ *  - "Blocks": the calling fibre (or thread) may be suspended. A fibre that is suspended, or that yields, may
+ *    go on on another worker thread: thread-local addresses must not be kept over such a call. errno is
+ *    carried along: it belongs to the fibre.
+ */
+#ifndef TENTER_H
+#define TENTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TN_API __attribute__((visibility("default")))
+
+typedef struct tn_runtime tn_runtime; /* workers, clusters, stacks; several may live in one process */
+typedef struct tn_cluster tn_cluster; /* a set of workers under one scheduler module (000 §3.2) */
+typedef struct tn_fibre tn_fibre;     /* a user-level thread */
+typedef uint64_t tn_time;             /* nanoseconds, monotonic */
+
+#define TN_FOREVER UINT64_MAX /* a deadline that never comes */
+
+/* ---------------------------------------------------------------------------------------- configuration -- */
+
+/* Values of the runtime's knobs. Start from TN_CONFIG_INIT. What is left at TN_UNSET (or NULL) is taken from
+ * the environment (TENTER_WORKERS=4, TENTER_SCHEDULER=lifo:private=16), and where that says nothing, from the
+ * default. `./tenter list` shows each with its range. */
+#define TN_UNSET INT64_MIN
+
+struct tn_config {
+    int64_t workers;       /* threads that run fibres; 0: one for each processor that this process may use */
+    int64_t slots;         /* the most workers the cluster may grow to; 0: the greater of workers, processors */
+    int64_t stack;         /* bytes of a fibre's stack, guard not counted */
+    int64_t idle;          /* what a worker without work does: TN_IDLE_* */
+    int64_t spin_us;       /* TN_IDLE_SPIN_BLOCK: microseconds of looking for work before the worker blocks */
+    int64_t pin;           /* 1: pin each worker to a processor of its own */
+    int64_t on_demand;     /* 1: start a worker thread only when there is work that nobody else can take */
+    int64_t seed;          /* seed of every random choice */
+    const char *scheduler; /* module and knobs, as "fifo:layout=local:capacity=128" */
+    const char *poller;    /* poller and knobs */
+};
+
+enum { TN_IDLE_BLOCK, TN_IDLE_SPIN, TN_IDLE_SPIN_BLOCK }; /* 000 §3.2.3 */
+
+#define TN_CONFIG_INIT                                                                                       \
+    {                                                                                                        \
+        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET,    \
+        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .scheduler = NULL, .poller = NULL          \
+    }
+
+/* -------------------------------------------------------------------------------------------- life cycle -- */
+
+/* Start a runtime with one cluster. `config` may be NULL.
+ * Who: any thread. Blocks: briefly. Errors: EINVAL a knob is unknown or out of range (one line on standard
+ * error names the nearest or the range), ENOMEM, EAGAIN no thread could be made. */
+TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
+
+/* Stop a runtime: workers end at their next scheduling point, every fibre that has not ended is dropped (its
+ * stack is released, nothing on it is run). Let fibres end first, by joining them, where that matters.
+ * Who: a thread that is no worker of it. Blocks: until the workers have ended.
+ * Errors: EPERM from a fibre of this runtime. */
+TN_API int tn_stop(tn_runtime *rt);
+
+/* Start a runtime, run `fn(arg)` as its first fibre, stop the runtime when that returns.
+ * Who: any thread that is no worker. Blocks. Errors: those of tn_start and tn_spawn. */
+TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value);
+
+/* One more cluster, with the knobs workers, slots, idle, spin_us, pin, on_demand, scheduler of `config`.
+ * With several modules in the build (meson -Dschedulers=fifo,lifo) each cluster may have its own (003 §1.1).
+ * It lives until tn_stop. Who: any. Errors: as tn_start. */
+TN_API int tn_cluster_create(tn_runtime *rt, const struct tn_config *config, tn_cluster **out);
+
+/* The cluster that tn_start made. Who: any. */
+TN_API tn_cluster *tn_cluster_first(tn_runtime *rt);
+
+/* Let n more workers join the cluster, or let n leave it. One that leaves does so at its next scheduling point
+ * and hands its work on. Who: any. Blocks: add briefly, remove not at all.
+ * Errors: EAGAIN beyond the cluster's slots or no thread; EINVAL if none would be left. */
+TN_API int tn_workers_add(tn_cluster *cluster, unsigned n);
+TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n);
+
+/* Workers in the cluster now (those that are leaving not counted). Who: any. */
+TN_API unsigned tn_workers(const tn_cluster *cluster);
+
+/* ----------------------------------------------------------------------------------------------- fibres -- */
+
+struct tn_attr {
+    const char *name;    /* copied, cut to 15 characters; shown in diagnoses */
+    size_t stack;        /* bytes; 0: the runtime's default */
+    tn_cluster *cluster; /* NULL: the spawner's; required from a plain thread unless `runtime` is given */
+    tn_runtime *runtime; /* for plain threads: spawn in this runtime's first cluster */
+    bool detached;       /* its resources go when it ends; nobody may join it */
+};
+
+/* Make a fibre that runs `fn(arg)`. With `out` NULL it is detached. `attr` may be NULL in a fibre.
+ * Which of the two goes on first, and where the new one is placed, is the scheduler module's choice.
+ * Who: any. Blocks: never, but the caller may be moved behind the new fibre and so migrate.
+ * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1), ENOMEM no stack,
+ * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small. */
+TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *), void *arg);
+
+/* Wait until `f` ends, take its value (value may be NULL), release it. Exactly one join or detach a fibre.
+ * tn_join_until gives up at `deadline` or when `token` fires: then `f` is untouched and may be joined again.
+ * Who: any (deadline and token: fibre). Blocks.
+ * Errors: EDEADLK a fibre joins itself, EINVAL already detached or being joined, ETIMEDOUT, ECANCELED. */
+struct tn_token;
+TN_API int tn_join(tn_fibre *f, void **value);
+TN_API int tn_join_until(tn_fibre *f, void **value, tn_time deadline, struct tn_token *token);
+
+/* Give up the right to join. Who: any. Blocks: no. Errors: EINVAL already detached or being joined. */
+TN_API int tn_detach(tn_fibre *f);
+
+/* End the calling fibre with `value`. Who: fibre (a plain thread aborts with a message). */
+TN_API _Noreturn void tn_exit(void *value);
+
+/* The calling fibre, or NULL on a plain thread. Its name, its cluster. Who: any. */
+TN_API tn_fibre *tn_fibre_self(void);
+TN_API const char *tn_fibre_name(const tn_fibre *f);
+TN_API tn_cluster *tn_cluster_self(void);
+
+/* Let others run (003 §4.4.4). A soft yield may prefer fibres of the same worker; every 64th one, and every one
+ * while some worker of the cluster is idle, is hard: the caller goes to the cluster's yield queue, behind
+ * whatever any worker has yielded there. Who: any (a plain thread yields its processor). */
+TN_API void tn_yield(void);
+TN_API void tn_yield_hard(void);
+
+/* Suspend the calling fibre until `deadline`, or for `ns`. A deadline in the past is a soft yield.
+ * Who: fibre. Blocks. Errors: EPERM; ECANCELED when `token` fires first. */
+TN_API int tn_sleep_until(tn_time deadline, struct tn_token *token);
+TN_API int tn_sleep(uint64_t ns);
+
+/* Move the calling fibre to another cluster of its runtime (000 §3.2). Returns on a worker of that cluster.
+ * Who: fibre. Blocks. Errors: EPERM, EINVAL another runtime's cluster. */
+TN_API int tn_migrate(tn_cluster *cluster);
+
+/* ---------------------------------------------------------------------------------------------- waiting -- */
+
+/* The one wait primitive; everything that blocks is built on it (004 §3.3.6 gives the protocol).
+ *
+ *     tn_waiter w = tn_wait_prepare();   // 1. from here on w may be woken
+ *     publish(w);                        // 2. let others find it
+ *     int rc = tn_wait(deadline, token); // 3. 0 woken, ETIMEDOUT, ECANCELED
+ *
+ * A wake-up between 1 and 3 is not lost: tn_wait then returns at once. The outcome is decided by one
+ * compare-and-exchange; a tn_wake that comes too late returns false and touches nothing but the fibre's wait
+ * word, which stays valid memory as long as the runtime does: a stale waiter is harmless. */
+typedef struct tn_waiter {
+    tn_fibre *fibre;
+    uint64_t seq;
+} tn_waiter;
+
+/* Who: fibre (a plain thread gets a waiter with fibre == NULL). Blocks: no. */
+TN_API tn_waiter tn_wait_prepare(void);
+
+/* Who: fibre, after tn_wait_prepare. Blocks. Errors: EPERM, ETIMEDOUT, ECANCELED. */
+TN_API int tn_wait(tn_time deadline, struct tn_token *token);
+
+/* True if this call decided the outcome. Who: any. Blocks: no. */
+TN_API bool tn_wake(tn_waiter w);
+
+/* Cancellation token: fires once, wakes all that wait with it, and whoever waits later does not block.
+ * The memory is the caller's; it must outlive the waits that use it. */
+typedef struct tn_token {
+    _Alignas(8) unsigned char opaque[32];
+} tn_token;
+
+TN_API void tn_token_init(tn_token *t);        /* Who: any, before use */
+TN_API void tn_token_fire(tn_token *t);        /* Who: any. Blocks: no. */
+TN_API bool tn_token_fired(const tn_token *t); /* Who: any. */
+
+/* ------------------------------------------------------------------------------- time, work, statistics -- */
+
+/* Nanoseconds of the monotonic clock. Who: any. */
+TN_API tn_time tn_now(void);
+
+/* Compute for about `ns` nanoseconds: a calibrated loop natively, a charge when simulated. The loop is
+ * calibrated by the first call or by tn_work_calibrate(), which returns loop rounds a microsecond.
+ * Who: any. Blocks: no. */
+TN_API void tn_work(uint64_t ns);
+TN_API double tn_work_calibrate(void);
+
+/* Counters, summed over the cluster's workers since it started. The names of the core's and the module's are
+ * in `name` (static strings). Under -Dobserve=off n is 0. The sums are not a snapshot: each worker's counts
+ * are read while it runs. Who: any. */
+struct tn_counter {
+    const char *name;
+    const char *help;
+    uint64_t value;
+};
+#define TN_COUNTERS_MAX 48
+TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_COUNTERS_MAX]);
+
+/* What this build is: version, modules with their knobs, poller, context, compiler, as JSON. The second form
+ * tells of one running cluster: its module and the value of each knob. Written as snprintf does: returns the
+ * length needed. Who: any. */
+TN_API size_t tn_describe(char *buffer, size_t size);
+TN_API size_t tn_describe_cluster(const tn_cluster *cluster, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

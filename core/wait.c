@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Part of hot.c: the wait primitive, tokens, sleeping.
+ */
+
+/* Decide f's wait; if it was parked already it is ours, and ready. */
+static bool wake_as(struct fibre *f, uint64_t seq, unsigned outcome, struct worker *w)
+{
+    enum tn_decision d = tn_waitword_decide(&f->wait, seq, outcome);
+    if (d == TN_DECIDED_PARKED)
+        make_ready(w, f, TN_WOKEN);
+    return d != TN_TOO_LATE;
+}
+
+TN_API __attribute__((noinline)) tn_waiter tn_wait_prepare(void)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        return (tn_waiter){NULL, 0};
+    return (tn_waiter){&w->current->pub, tn_waitword_prepare(&w->current->wait)};
+}
+
+TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
+{
+    struct worker *w = tn_self();
+    if (waiter.fibre == NULL || !wake_as(fibre_of(waiter.fibre), waiter.seq, WAIT_WOKEN, w))
+        return false;
+    if (w != NULL)
+        COUNT(w, COUNT_WAKE);
+    return true;
+}
+
+/* ---- tokens ---- */
+
+struct token {
+    struct tn_spinlock lock;
+    _Atomic(bool) fired;
+    struct fibre *waiting; /* under the lock */
+};
+_Static_assert(sizeof(struct token) <= sizeof(tn_token), "a tn_token holds its parts");
+
+static struct token *token_of(tn_token *t)
+{
+    return (struct token *)(void *)t;
+}
+
+TN_API void tn_token_init(tn_token *t)
+{
+    struct token *k = token_of(t);
+    tn_spinlock_init(&k->lock);
+    atomic_init(&k->fired, false);
+    k->waiting = NULL;
+}
+
+TN_API bool tn_token_fired(const tn_token *t)
+{
+    return atomic_load_explicit(&((const struct token *)(const void *)t)->fired, memory_order_acquire); /* T0 */
+}
+
+TN_API __attribute__((noinline)) void tn_token_fire(tn_token *t)
+{
+    struct token *k = token_of(t);
+    tn_spinlock_lock(&k->lock);
+    atomic_store_explicit(&k->fired, true, memory_order_release); /* T0 release */
+    /* Entries stay until their fibres take them out, under this lock: none can go away meanwhile. */
+    for (struct fibre *f = k->waiting; f != NULL; f = f->token_next)
+        wake_as(f, atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES, /* relaxed: of this wait */
+                WAIT_CANCELLED, tn_self());
+    tn_spinlock_unlock(&k->lock);
+}
+
+/* False: fired already. */
+static bool token_enter(struct token *k, struct fibre *f)
+{
+    tn_spinlock_lock(&k->lock);
+    bool fired = atomic_load_explicit(&k->fired, memory_order_relaxed); /* relaxed: under the lock */
+    if (!fired) {
+        f->token_next = k->waiting;
+        f->token_at = &k->waiting;
+        if (f->token_next != NULL)
+            f->token_next->token_at = &f->token_next;
+        k->waiting = f;
+    }
+    tn_spinlock_unlock(&k->lock);
+    return !fired;
+}
+
+static void token_leave(struct token *k, struct fibre *f)
+{
+    tn_spinlock_lock(&k->lock);
+    *f->token_at = f->token_next;
+    if (f->token_next != NULL)
+        f->token_next->token_at = f->token_at;
+    tn_spinlock_unlock(&k->lock);
+}
+
+/* ---- waiting ---- */
+
+static bool commit_park(struct fibre *f, void *arg)
+{
+    (void)arg;
+    return tn_waitword_park(&f->wait);
+}
+
+static const int wait_errors[] = {[WAIT_WOKEN] = 0, [WAIT_TIMED_OUT] = ETIMEDOUT, [WAIT_CANCELLED] = ECANCELED};
+
+/* Wait with a deadline or a token: register with each, suspend, take back what is still registered. */
+static __attribute__((noinline)) int wait_registered(struct worker *w, tn_time deadline, tn_token *token)
+{
+    struct fibre *f = w->current;
+    struct cluster *cl = cluster_of(f->pub.cluster);
+    uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES; /* relaxed: own wait */
+    struct token *k = token != NULL ? token_of(token) : NULL;
+    if (k != NULL && !token_enter(k, f)) {
+        tn_waitword_decide(&f->wait, seq, WAIT_CANCELLED);
+        return wait_errors[tn_waitword_outcome(&f->wait)];
+    }
+    bool first = false;
+    int rc = 0;
+    if (deadline != TN_FOREVER)
+        rc = tn_timers_arm(&cl->timers, &f->timer, deadline, seq, &first);
+    if (rc == 0) {
+        if (first)
+            wake_watcher(cl);
+        w = suspend(w, commit_park, NULL);
+        if (deadline != TN_FOREVER)
+            tn_timers_disarm(&cl->timers, &f->timer);
+    } else {
+        tn_waitword_decide(&f->wait, seq, WAIT_CANCELLED); /* no memory for the timer: this wait is over */
+    }
+    if (k != NULL)
+        token_leave(k, f);
+    return rc != 0 ? rc : wait_errors[tn_waitword_outcome(&f->wait)];
+}
+
+TN_API __attribute__((noinline)) int tn_wait(tn_time deadline, tn_token *token)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        return EPERM;
+    struct fibre *f = w->current;
+    if (tn_waitword_outcome(&f->wait) == WAIT_ARMED) {
+        COUNT(w, COUNT_WAIT);
+        if (deadline != TN_FOREVER || token != NULL)
+            return wait_registered(w, deadline, token);
+        suspend(w, commit_park, NULL);
+    }
+    return wait_errors[tn_waitword_outcome(&f->wait)];
+}
+
+TN_API __attribute__((noinline)) int tn_sleep_until(tn_time deadline, tn_token *token)
+{
+    if (tn_self() == NULL)
+        return EPERM;
+    if (token != NULL && tn_token_fired(token))
+        return ECANCELED;
+    if (deadline <= tn_now()) {
+        tn_yield();
+        return 0;
+    }
+    tn_wait_prepare();
+    int rc = tn_wait(deadline, token);
+    return rc == ETIMEDOUT ? 0 : rc;
+}
+
+TN_API int tn_sleep(uint64_t ns)
+{
+    tn_time now = tn_now();
+    return tn_sleep_until(ns < TN_FOREVER - 1 - now ? now + ns : TN_FOREVER - 1, NULL);
+}

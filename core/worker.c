@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Part of hot.c: the worker's loop: next, look up, search, park.
+ */
+
+/* ---- waking ---- */
+
+/* Wake `which`, or the most recently idle worker. A slot without a thread gets one. */
+static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_idle_slot *which)
+{
+    uint32_t how;
+    struct tn_idle_slot *s = tn_idle_take(&cl->idle, which, &how);
+    if (s == NULL)
+        return;
+    struct worker *other = (struct worker *)(void *)((char *)s - offsetof(struct worker, slot));
+    struct worker *w = tn_self();
+    if (w != NULL)
+        COUNT(w, COUNT_UNPARK);
+    if (s->unborn) {
+        s->unborn = false;
+        if (worker_start(other) != 0) { /* no thread to be had now: back on the list, the others do the work */
+            s->unborn = true;
+            tn_idle_search_end(&cl->idle);
+            tn_idle_list(&cl->idle, s, TN_SLOT_PARKED);
+        }
+    } else if (how == TN_SLOT_POLLING) {
+        binding_poller->wake(cl->poller);
+    } else {
+        tn_unpark(&s->word, 1);
+    }
+}
+
+void tn_notify(struct tn_cluster *cl)
+{
+    notify(cluster_of(cl), 0);
+}
+
+/* A deadline became the earliest: whoever sleeps with another one must sleep anew. */
+static void wake_watcher(struct cluster *cl)
+{
+    tn_fence_light();
+    if (atomic_load_explicit(cl->idle.count, memory_order_relaxed) != 0) /* relaxed: behind the fence */
+        wake_worker(cl, tn_idle_watcher(&cl->idle));
+}
+
+/* Have each worker look up from its work, or from its sleep. */
+void cluster_kick(struct cluster *cl)
+{
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    for (uint32_t i = 0; i < used; i++) {
+        struct worker *w = worker_of(cl->pub.workers[i]);
+        atomic_store_explicit(&w->due, 0, memory_order_relaxed); /* relaxed: see tick() */
+        uint32_t how;
+        if (!w->slot.unborn && tn_idle_take(&cl->idle, &w->slot, &how) != NULL) {
+            if (how == TN_SLOT_POLLING)
+                binding_poller->wake(cl->poller);
+            else
+                tn_unpark(&w->slot.word, 1);
+        }
+    }
+}
+
+/* ---- looking up ---- */
+
+static bool wake_as(struct fibre *f, uint64_t seq, unsigned outcome, struct worker *w);
+
+static void fire_timer(struct tn_timer *t, void *worker)
+{
+    struct fibre *f = (struct fibre *)(void *)((char *)t - offsetof(struct fibre, timer));
+    COUNT((struct worker *)worker, COUNT_TIMER);
+    wake_as(f, t->seq, WAIT_TIMED_OUT, worker);
+}
+
+static __attribute__((noinline)) void look_up(struct worker *w)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    w->ticks &= INT32_MAX; /* so that 0 is always in the past */
+    atomic_store_explicit(&w->due, w->ticks + LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
+    if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now())
+        tn_timers_expire(&cl->timers, tn_now(), fire_timer, w);
+    if (binding_poller->poll != NULL) {
+        struct tn_list ready = {0};
+        if (binding_poller->poll(cl->poller, &ready, 64, 0) != 0) {
+            struct tn_link *l;
+            COUNT(w, COUNT_POLL);
+            while ((l = tn_list_pop_front(&ready)) != NULL)
+                make_ready(w, fibre_of(tn_fibre_of(l)), TN_WOKEN);
+        }
+    }
+}
+
+static bool must_leave(struct worker *w)
+{
+    /* relaxed: a worker that parks has taken the idle lock, as cluster_kick does after these stores; one that
+     * runs looks again within LOOK_UP scheduling points */
+    return atomic_load_explicit(&w->leave, memory_order_relaxed) ||
+           atomic_load_explicit(&cluster_of(w->pub.cluster)->rt->stopping, memory_order_relaxed);
+}
+
+/* ---- searching ---- */
+
+static struct worker *default_victim(struct worker *w, unsigned attempt, uint32_t used, uint32_t start)
+{
+    if (attempt + 1 >= used)
+        return NULL;
+    uint32_t others = (start + attempt) % (used - 1); /* the others only: skip the own slot */
+    return worker_of(w->pub.cluster->workers[others >= w->pub.index ? others + 1 : others]);
+}
+
+/* One round over the victims. Returns the fibre to run. */
+static struct fibre *steal_round(struct worker *w)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    if (TN_SCHED(cl)->steal == NULL)
+        return NULL;
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    uint32_t start = (uint32_t)tn_random(&w->pub);
+    for (unsigned attempt = 0;; attempt++) {
+        struct worker *victim = TN_SCHED(cl)->victim != NULL
+                                    ? worker_of(TN_SCHED(cl)->victim(&w->pub, attempt))
+                                    : default_victim(w, attempt, used, start);
+        if (victim == NULL)
+            return NULL;
+        COUNT(w, COUNT_STEAL_TRY);
+        unsigned n = TN_SCHED(cl)->steal(&w->pub, &victim->pub);
+        if (n == 0)
+            continue;
+        COUNT(w, COUNT_STEAL_HIT);
+        COUNT_N(w, COUNT_STOLEN, n);
+        struct fibre *f = fibre_of(TN_SCHED(cl)->next(&w->pub, false));
+        if (f != NULL) /* another thief may have been faster */
+            return f;
+    }
+}
+
+/* Found something to run: no longer searching; and since others may have relied on this search, see whether
+ * there is more than this worker can do (idle.h, 3). */
+static void search_over(struct worker *w, struct cluster *cl)
+{
+    if (!w->searching)
+        return;
+    w->searching = false;
+    if (tn_idle_search_end(&cl->idle) && tn_idle_wanted(&cl->idle) &&
+        TN_SCHED(cl)->may_have_work(&w->pub) == TN_WORK_SOME)
+        wake_worker(cl, NULL);
+}
+
+/* Look for work for as long as the idle mode allows. */
+static struct fibre *search(struct worker *w)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    struct fibre *f;
+    if (!w->searching) {
+        w->searching = true;
+        tn_idle_search_begin(&cl->idle);
+    }
+    tn_time end = 0;
+    unsigned pause = 4;
+    for (;;) {
+        if ((f = steal_round(w)) != NULL || (f = fibre_of(TN_SCHED(cl)->next(&w->pub, false))) != NULL)
+            return f;
+        if (cl->idle_mode == TN_IDLE_BLOCK || must_leave(w))
+            return NULL;
+        tn_time now = tn_now();
+        if (end == 0)
+            end = now + (tn_time)cl->spin_us * 1000;
+        if (cl->idle_mode == TN_IDLE_SPIN_BLOCK && now >= end)
+            return NULL;
+        look_up(w);
+        /* Each look at a victim's queue takes its line away: look less and less often. */
+        for (unsigned i = tn_spin_bound(pause); i > 0; i--)
+            tn_relax();
+        pause = pause < 256 ? pause * 2 : pause;
+        if (cl->idle_mode == TN_IDLE_SPIN) {
+            unsigned spins = 64;
+            tn_spin_wait(&spins); /* give the processor away: there may be fewer of them than workers */
+        }
+    }
+}
+
+/* ---- parking ---- */
+
+enum { WATCH_NS = 60000, WATCH_MAX_NS = 2000000 };
+
+static void park(struct worker *w)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    bool polling = binding_poller->idle != NULL && binding_poller->idle(cl->poller, &w->pub);
+    if (w->searching) {
+        w->searching = false;
+        tn_idle_search_end(&cl->idle);
+    }
+    tn_idle_announce(&cl->idle, &w->slot, polling ? TN_SLOT_POLLING : TN_SLOT_PARKED);
+    enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
+    tn_time deadline = tn_timers_earliest(&cl->timers);
+    bool stay = work != TN_WORK_SOME && !must_leave(w);
+    if (stay) {
+        tn_time now = 0;
+        if (work == TN_WORK_HELD) { /* its owner may become a hog: look again, less often each time */
+            now = tn_now();
+            w->watch_ns = w->watch_ns == 0 ? WATCH_NS : w->watch_ns < WATCH_MAX_NS ? 2 * w->watch_ns : WATCH_MAX_NS;
+            if (now + w->watch_ns < deadline)
+                deadline = now + w->watch_ns;
+        }
+        /* One sleeper with a deadline is enough; the others sleep until they are woken. */
+        if (deadline != UINT64_MAX && !tn_idle_watch(&cl->idle, &w->slot))
+            deadline = UINT64_MAX;
+        COUNT(w, deadline == UINT64_MAX ? COUNT_PARK : COUNT_WATCH);
+        if (!polling) {
+            tn_idle_sleep(&w->slot, deadline);
+        } else {
+            struct tn_list ready = {0};
+            struct tn_link *l;
+            binding_poller->poll(cl->poller, &ready, 64, deadline);
+            while ((l = tn_list_pop_front(&ready)) != NULL)
+                make_ready(w, fibre_of(tn_fibre_of(l)), TN_WOKEN);
+        }
+    }
+    if (!tn_idle_withdraw(&cl->idle, &w->slot))
+        w->searching = true; /* by whoever woke us */
+    if (polling && binding_poller->busy != NULL)
+        binding_poller->busy(cl->poller, &w->pub);
+}
+
+/* A worker that goes to work may have been the watcher: while timers run or an owner holds work back, one of the
+ * idle ones must watch. */
+static void hand_watch_on(struct worker *w, struct cluster *cl)
+{
+    w->watch_ns = 0;
+    if (atomic_load_explicit(cl->idle.count, memory_order_relaxed) == 0 || /* relaxed: whoever parks later looks */
+        tn_idle_watcher(&cl->idle) != NULL)
+        return;
+    if (tn_timers_earliest(&cl->timers) != UINT64_MAX || TN_SCHED(cl)->may_have_work(&w->pub) != TN_WORK_NONE)
+        wake_worker(cl, NULL);
+}
+
+/* ---- the loop ---- */
+
+static void run(struct worker *w, struct fibre *f)
+{
+    enter(w, f);
+    w->after = AFTER_NOTHING;
+    w->after_fibre = NULL;
+    switch_to(w, &w->loop, f, false);
+}
+
+/* Both ends of a worker's life on its thread. */
+void *worker_main(void *worker)
+{
+    struct worker *w = worker;
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    tn_self_set(w);
+    w->errno_at = tn_errno_address();
+    tn_sanitize_thread(&w->loop.sanitize);
+    if (cl->pin)
+        tn_pin(cl->first_cpu + w->pub.index);
+    if (TN_SCHED(cl)->worker_join != NULL)
+        TN_SCHED(cl)->worker_join(&w->pub);
+    while (!must_leave(w)) {
+        if (tick(w))
+            look_up(w);
+        struct fibre *f = fibre_of(TN_SCHED(cl)->next(&w->pub, false));
+        if (f == NULL) {
+            look_up(w);
+            f = fibre_of(TN_SCHED(cl)->next(&w->pub, false));
+        }
+        if (f == NULL)
+            f = search(w);
+        if (f == NULL) {
+            park(w);
+            continue;
+        }
+        search_over(w, cl);
+        hand_watch_on(w, cl);
+        run(w, f);
+    }
+    if (w->searching) {
+        w->searching = false;
+        tn_idle_search_end(&cl->idle);
+    }
+    if (TN_SCHED(cl)->worker_leave != NULL)
+        TN_SCHED(cl)->worker_leave(&w->pub);
+    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
+        notify(cl, 0); /* what this worker leaves behind, or was about to look for */
+    tn_self_set(NULL);
+    worker_ended(w);
+    return NULL;
+}

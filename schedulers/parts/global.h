@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * layout=global: one queue for the whole cluster (003 §4.3 starts from it). fifo: the FAD+CAS ring, and behind it a
+ * locked list for what does not fit in; lifo: a locked stack. Every yield goes to the cluster's yield queue, which
+ * comes before the main one every YIELD_EVERY-th time.
+ *
+ * Order of fifo: what lies in the list is newer than all in the ring, because nothing enters the ring while the
+ * list holds anything (up to the races of several workers that look at the same time).
+ */
+#ifndef TN_PARTS_GLOBAL_H
+#define TN_PARTS_GLOBAL_H
+
+#include "local.h"
+#include "queues/mpmc_ring.h"
+
+enum { YIELD_EVERY = 8 };
+
+static int global_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
+{
+    struct local_cluster *c = f->cluster->sched;
+    if (why == TN_YIELDED || why == TN_YIELDED_HARD) {
+        tn_locked_queue_push_back(&c->yields, &f->link);
+        return 0;
+    }
+    if (why == TN_SPAWNED && me != NULL && KNOB(f->cluster, spawn) == SPAWN_CHILD)
+        return TN_RUN_NOW;
+    bool room = LOCAL_LIFO ? tn_locked_queue_length(&c->shared) < (size_t)KNOB(f->cluster, capacity)
+                           : tn_locked_queue_length(&c->shared) == 0 && tn_mpmc_push(c->ring, f);
+    if (!room && why == TN_SPAWNED && KNOB(f->cluster, full) == FULL_REFUSE)
+        return EAGAIN;
+    if (LOCAL_LIFO)
+        tn_locked_queue_push_front(&c->shared, &f->link);
+    else if (!room)
+        tn_locked_queue_push_back(&c->shared, &f->link);
+    if (!room && me != NULL)
+        TN_COUNT_ADD(me, LOCAL_OVERFLOW, 1);
+    return 0;
+}
+
+static struct tn_fibre *global_next(struct tn_worker *me, bool hard)
+{
+    struct local_cluster *c = me->cluster->sched;
+    struct tn_link *f = NULL;
+    if (hard || ++local_of(me)->ticks % YIELD_EVERY == 0)
+        f = tn_locked_queue_pop_front(&c->yields);
+    if (f == NULL && !LOCAL_LIFO)
+        f = tn_mpmc_pop(c->ring);
+    if (f == NULL)
+        f = tn_locked_queue_pop_front(&c->shared);
+    if (f == NULL)
+        f = tn_locked_queue_pop_front(&c->yields);
+    return tn_fibre_of(f);
+}
+
+static enum tn_work global_may_have_work(struct tn_worker *me)
+{
+    struct local_cluster *c = me->cluster->sched;
+    return (!LOCAL_LIFO && tn_mpmc_length(c->ring) != 0) || tn_locked_queue_length(&c->shared) != 0 ||
+                   tn_locked_queue_length(&c->yields) != 0
+               ? TN_WORK_SOME
+               : TN_WORK_NONE;
+}
+
+static int global_cluster_init(struct tn_cluster *cl)
+{
+    struct local_cluster *c = cl->sched;
+    size_t capacity = local_round(KNOB(cl, capacity));
+    c->ring = tn_sched_alloc(tn_mpmc_bytes(capacity));
+    if (c->ring == NULL)
+        return ENOMEM;
+    tn_mpmc_init(c->ring, capacity);
+    return 0;
+}
+
+static void global_drain(struct tn_cluster *cl, struct tn_list *out)
+{
+    struct local_cluster *c = cl->sched;
+    void *f;
+    while (c->ring != NULL && (f = tn_mpmc_pop(c->ring)) != NULL)
+        tn_list_push_back(out, f);
+}
+
+/* ---- the verbs of both layouts ---- */
+
+static int either_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
+{
+    return KNOB(f->cluster, layout) == LAYOUT_GLOBAL ? global_ready(me, f, why) : local_ready(me, f, why);
+}
+
+static struct tn_fibre *either_next(struct tn_worker *me, bool hard)
+{
+    return KNOB(me->cluster, layout) == LAYOUT_GLOBAL ? global_next(me, hard) : local_next(me, hard);
+}
+
+static struct tn_worker *either_victim(struct tn_worker *me, unsigned attempt)
+{
+    return KNOB(me->cluster, layout) == LAYOUT_GLOBAL ? NULL : local_victim(me, attempt);
+}
+
+static enum tn_work either_may_have_work(struct tn_worker *me)
+{
+    return KNOB(me->cluster, layout) == LAYOUT_GLOBAL ? global_may_have_work(me) : local_may_have_work(me);
+}
+
+static int either_cluster_init(struct tn_cluster *cl)
+{
+    local_cluster_init(cl);
+    return !LOCAL_LIFO && KNOB(cl, layout) == LAYOUT_GLOBAL ? global_cluster_init(cl) : 0;
+}
+
+static void either_cluster_fini(struct tn_cluster *cl)
+{
+    struct local_cluster *c = cl->sched;
+    if (c->ring != NULL)
+        tn_sched_free(c->ring, tn_mpmc_bytes(tn_mpmc_capacity(c->ring)));
+}
+
+static void either_drain(struct tn_cluster *cl, struct tn_list *out)
+{
+    local_drain(cl, out);
+    global_drain(cl, out);
+}
+
+#define EITHER_TABLE(id, text)                                                                               \
+    TN_SCHEDULER(id) = {                                                                                     \
+        .name = #id,                                                                                         \
+        .summary = text,                                                                                     \
+        .cluster_size = sizeof(struct local_cluster),                                                        \
+        .worker_size = sizeof(struct local_worker),                                                          \
+        .knobs = local_knobs,                                                                                \
+        .n_knobs = sizeof local_knobs / sizeof local_knobs[0],                                               \
+        .counters = local_counters,                                                                          \
+        .n_counters = sizeof local_counters / sizeof local_counters[0],                                      \
+        .cluster_init = either_cluster_init,                                                                 \
+        .cluster_fini = either_cluster_fini,                                                                 \
+        .worker_init = local_worker_init,                                                                    \
+        .worker_fini = local_worker_fini,                                                                    \
+        .worker_leave = local_worker_leave,                                                                  \
+        .ready = either_ready,                                                                               \
+        .next = either_next,                                                                                 \
+        .steal = local_steal,                                                                                \
+        .victim = either_victim,                                                                             \
+        .may_have_work = either_may_have_work,                                                               \
+        .drain = either_drain,                                                                               \
+    }
+
+#endif

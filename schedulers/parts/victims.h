@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Orders in which a thief tries its victims.
+ */
+#ifndef TN_PARTS_VICTIMS_H
+#define TN_PARTS_VICTIMS_H
+
+#include "scheduler.h"
+
+/* The attempt-th of all others, from a start that the thief draws anew each round. */
+static inline struct tn_worker *tn_victim_random(struct tn_worker *me, uint32_t used, unsigned attempt,
+                                                 uint32_t *start)
+{
+    if (attempt + 1 >= used)
+        return NULL;
+    if (attempt == 0)
+        *start = (uint32_t)tn_random(me);
+    uint32_t i = (*start + attempt) % (used - 1);
+    return me->cluster->workers[i >= me->index ? i + 1 : i];
+}
+
+/* The `nearest` neighbours in the array of workers, right and left in turn (003 §7.1.1), then one of the rest at
+ * random: with neighbours only, work far away might never be found. */
+static inline struct tn_worker *tn_victim_nearest(struct tn_worker *me, uint32_t used, unsigned attempt,
+                                                  unsigned nearest)
+{
+    uint32_t others = used - 1, near = nearest < others ? nearest : others;
+    if (attempt < near) {
+        uint32_t distance = attempt / 2 + 1;
+        uint32_t i = attempt % 2 == 0 ? me->index + distance : me->index + used - distance;
+        return me->cluster->workers[i % used];
+    }
+    if (attempt > near || near == others)
+        return NULL;
+    uint32_t right = (near + 1) / 2, beyond = (uint32_t)(tn_random(me) % (others - near));
+    return me->cluster->workers[(me->index + right + 1 + beyond) % used];
+}
+
+#endif
