@@ -58,17 +58,6 @@ static inline void release(struct worker *w, struct fibre *f)
 
 /* ---- the first and the last moment ---- */
 
-/* Where every fibre begins, with the worker as argument of the first switch to it. */
-static void begin(void *worker)
-{
-    struct worker *w = worker;
-    struct fibre *self = w->current;
-    tn_sanitize_arrive(&self->sanitize, left_behind(w));
-    after_switch(w);
-    *w->errno_at = 0;
-    tn_exit(self->fn(self->value));
-}
-
 /* A joiner that must not go away while it is told: see TN_JOIN_CLOSING. */
 struct thread_joiner {
     _Atomic(uint32_t) done;
@@ -112,11 +101,9 @@ static void retire(struct worker *w, struct fibre *f)
     }
 }
 
-TN_API __attribute__((noinline)) void tn_exit(void *value)
+/* The end of w's fibre. Does not return; not declared so, because then no call would be inlined here. */
+static inline __attribute__((always_inline)) void exit_fibre(struct worker *w, void *value)
 {
-    struct worker *w = tn_self();
-    if (w == NULL || w->current == NULL)
-        tn_die("tenter: tn_exit called outside a fibre");
     struct fibre *self = w->current;
     self->value = value;
     struct fibre *next = next_fibre(w, false);
@@ -126,12 +113,32 @@ TN_API __attribute__((noinline)) void tn_exit(void *value)
         /* Nothing else to run here, and a joiner that waits for exactly this: go on with it directly. It may
          * release this fibre only when it runs, which is after the switch. */
         atomic_store_explicit(&self->join, TN_JOIN_DONE, memory_order_relaxed); /* relaxed: same thread goes on */
-        next = (struct fibre *)joiner;
         COUNT(w, COUNT_EXIT);
-        stop_current(w, next, AFTER_NOTHING, TN_SPAWNED, true);
+        stop_current(w, (struct fibre *)joiner, AFTER_NOTHING, TN_SPAWNED, true);
     }
     stop_current(w, next, AFTER_EXIT, TN_SPAWNED, true);
     tn_die("tenter: fibre '%s' resumed after its end", self->name);
+}
+
+TN_API __attribute__((noinline)) void tn_exit(void *value)
+{
+    struct worker *w = tn_self();
+    if (w == NULL || w->current == NULL)
+        tn_die("tenter: tn_exit called outside a fibre");
+    exit_fibre(w, value);
+    __builtin_unreachable();
+}
+
+/* Where every fibre begins, with the worker as argument of the first switch to it. */
+static __attribute__((flatten)) void begin(void *worker)
+{
+    struct worker *w = worker;
+    struct fibre *self = w->current;
+    tn_sanitize_arrive(&self->sanitize, left_behind(w));
+    after_switch(w);
+    *w->errno_at = 0;
+    void *value = self->fn(self->value);
+    exit_fibre(tn_self_now(), value);
 }
 
 /* ---- spawn ---- */
@@ -158,7 +165,7 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
 }
 
-TN_API __attribute__((noinline)) int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *),
+TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *),
                                               void *arg)
 {
     struct worker *w = tn_self();
@@ -223,7 +230,7 @@ static inline void yield(struct worker *w, bool hard)
 
 enum { HARD_EVERY = 64 };
 
-TN_API __attribute__((noinline)) void tn_yield(void)
+TN_API __attribute__((noinline, flatten)) void tn_yield(void)
 {
     struct worker *w = tn_self();
     if (w == NULL) {

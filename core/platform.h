@@ -126,14 +126,17 @@ void tn_fence_heavy(void);
 
 /* ---- contexts: assembly or ucontext, moves registers and nothing else ---- */
 
-/* Prepare a stack that grows down from `top`, so that the first switch to the returned context calls
- * entry(arg-of-that-switch) and never returns. */
+/* tn_context_make: prepare a stack that grows down from `top`, so that the first switch to the returned context
+ * calls entry(arg of that switch), which never returns.
+ * tn_context_switch: save the caller's context in *from, go on in `to`. Returns, when somebody switches back, the
+ * `arg` of that switch. Keeps the registers that the ABI calls callee-saved, the control bits of MXCSR and the x87
+ * control word included. */
+#if defined(TN_CONTEXT_ASM)
+#include "context/x86_64.h"
+#else
 void *tn_context_make(void *top, size_t bytes, void (*entry)(void *arg));
-
-/* Save the caller's context in *from, go on in `to`. Returns, when somebody switches back, the `arg` of that
- * switch. Keeps the registers that the ABI calls callee-saved, the control bits of MXCSR and the x87 control
- * word included. */
 void *tn_context_switch(void **from, void *to, void *arg);
+#endif
 
 /* Which it is: "asm" or "ucontext". */
 extern const char tn_context_name[];

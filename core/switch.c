@@ -35,26 +35,24 @@ static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why
 
 static void retire(struct worker *w, struct fibre *f);
 
-/* On the new stack, first of all: what the fibre that was left had to wait for. */
+/* What the fibre that was left had to wait for, other than being ready again at once. */
+static __attribute__((noinline)) void after_other(struct worker *w, enum after what)
+{
+    struct fibre *f = w->after_fibre;
+    if (what == AFTER_EXIT)
+        retire(w, f);
+    else if (what == AFTER_SUSPEND && !w->after_commit(f, w->after_arg))
+        make_ready(w, f, TN_WOKEN);
+}
+
+/* On the new stack, first of all. */
 static inline void after_switch(struct worker *w)
 {
     enum after what = w->after;
-    struct fibre *f = w->after_fibre;
-    w->after = AFTER_NOTHING;
-    switch (what) {
-    case AFTER_NOTHING:
-        break;
-    case AFTER_READY:
-        make_ready(w, f, w->after_why);
-        break;
-    case AFTER_SUSPEND:
-        if (!w->after_commit(f, w->after_arg))
-            make_ready(w, f, TN_WOKEN);
-        break;
-    case AFTER_EXIT:
-        retire(w, f);
-        break;
-    }
+    if (__builtin_expect(what == AFTER_READY, 1))
+        make_ready(w, w->after_fibre, w->after_why);
+    else if (what != AFTER_NOTHING)
+        after_other(w, what);
 }
 
 /* Whom w has just left: a fibre, or its own loop. */

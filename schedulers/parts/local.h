@@ -147,7 +147,7 @@ static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refu
     struct local_worker *l = local_of(me);
     bool taken;
     if (l->limit != 0) {
-        tn_biased_enter(&l->lock);
+        uint32_t turn = tn_biased_enter(&l->lock);
         taken = l->tail - l->head < l->limit;
         if (__builtin_expect(!taken, 0)) {
             TN_COUNT_ADD(me, LOCAL_SPILL, 1);
@@ -157,7 +157,7 @@ static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refu
             l->slot[l->tail++ & (l->limit - 1)] = f;
             local_publish(l);
         }
-        tn_biased_leave(&l->lock);
+        tn_biased_leave(&l->lock, turn);
     } else {
         taken = OPEN(push)(l->open, f);
     }
@@ -189,10 +189,10 @@ static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_
     }
     struct local_worker *l = local_of(me);
     if (why == TN_YIELDED) {
-        tn_biased_enter(&l->lock);
+        uint32_t turn = tn_biased_enter(&l->lock);
         tn_list_push_back(&l->soft, &f->link);
         local_publish(l);
-        tn_biased_leave(&l->lock);
+        tn_biased_leave(&l->lock, turn);
         return 0;
     }
     if (why == TN_SPAWNED && KNOB(f->cluster, spawn) == SPAWN_CHILD)
@@ -221,13 +221,13 @@ static __attribute__((noinline, cold)) void local_answer(struct tn_worker *me)
     struct local_worker *l = local_of(me);
     atomic_store_explicit(&l->asked, 0, memory_order_relaxed); /* relaxed: a hint */
     TN_COUNT_ADD(me, LOCAL_ASKED, 1);
-    tn_biased_enter(&l->lock);
+    uint32_t turn = tn_biased_enter(&l->lock);
     local_open_up(l, (l->tail - l->head + 1) / 2);
     while (l->soft.count > 1)
         tn_locked_queue_push_back(&((struct local_cluster *)me->cluster->sched)->yields,
                                   tn_list_pop_front(&l->soft));
     local_publish(l);
-    tn_biased_leave(&l->lock);
+    tn_biased_leave(&l->lock, turn);
     tn_notify(me->cluster);
 }
 
@@ -245,7 +245,7 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
         l->since_soft += l->soft.head != NULL;
         return tn_fibre_of(f);
     }
-    tn_biased_enter(&l->lock);
+    uint32_t turn = tn_biased_enter(&l->lock);
     bool private = l->head != l->tail;
     if (l->soft.head != NULL && ((!private && !open) || l->since_soft >= SOFT_AFTER)) {
         l->since_soft = 0;
@@ -257,7 +257,7 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
         f = l->slot[(LOCAL_LIFO ? --l->tail : l->head++) & (l->limit - 1)];
     }
     local_publish(l);
-    tn_biased_leave(&l->lock);
+    tn_biased_leave(&l->lock, turn);
     if (f == NULL && open) {
         l->since_soft += l->soft.head != NULL;
         f = OPEN(pop)(l->open);
@@ -395,12 +395,12 @@ static void local_worker_leave(struct tn_worker *me)
     struct local_worker *l = local_of(me);
     struct local_cluster *c = me->cluster->sched;
     struct tn_list left = {0};
-    tn_biased_enter(&l->lock);
+    uint32_t turn = tn_biased_enter(&l->lock);
     while (l->head != l->tail)
         tn_list_push_back(&left, l->slot[l->head++ & (l->limit - 1)]);
     tn_list_append(&left, &l->soft);
     local_publish(l);
-    tn_biased_leave(&l->lock);
+    tn_biased_leave(&l->lock, turn);
     tn_locked_queue_push_list(&c->shared, &left);
 }
 
