@@ -215,6 +215,8 @@ static __attribute__((noinline)) void yield_thread(void)
     tn_spin_wait(&spins);
 }
 
+enum { HARD_EVERY = 64, IN_VAIN = 256 };
+
 static inline void yield(struct worker *w, bool hard)
 {
     struct fibre *next = next_fibre(w, hard);
@@ -223,12 +225,12 @@ static inline void yield(struct worker *w, bool hard)
         next = steal_round(w); /* work of others counts before spinning on one's own yields (003 §4.4.4) */
     if (next == NULL && !must_leave(w)) {
         COUNT(w, COUNT_YIELD_NULL);
+        if (hard && ++w->in_vain % IN_VAIN == 0)
+            yield_thread(); /* what this fibre waits for may need this very processor */
         return;
     }
     stop_current(w, next, AFTER_READY, hard ? TN_YIELDED_HARD : TN_YIELDED, false);
 }
-
-enum { HARD_EVERY = 64 };
 
 TN_API __attribute__((noinline, flatten)) void tn_yield(void)
 {

@@ -64,6 +64,16 @@ static inline void tn_idle_unlist_(struct tn_idle *idle, struct tn_idle_slot *s)
                           memory_order_relaxed);
 }
 
+/* Under the lock: s is woken, and searches from now on. Returns what it slept on. */
+static inline uint32_t tn_idle_take_(struct tn_idle *idle, struct tn_idle_slot *s)
+{
+    tn_idle_unlist_(idle, s);
+    atomic_fetch_add_explicit(&idle->searching, 1, memory_order_relaxed); /* relaxed: 3 and 4 above */
+    uint32_t how = atomic_load_explicit(&s->word, memory_order_relaxed);  /* relaxed: written under the lock */
+    atomic_store_explicit(&s->word, TN_SLOT_AWAKE, memory_order_release); /* W0 release */
+    return how;
+}
+
 static inline void tn_idle_list(struct tn_idle *idle, struct tn_idle_slot *s, uint32_t how)
 {
     tn_spinlock_lock(&idle->lock);
@@ -118,28 +128,33 @@ static inline struct tn_idle_slot *tn_idle_watcher(struct tn_idle *idle)
     return watcher;
 }
 
-/* Take one worker off the list to wake it: `which`, or the most recently idle one if NULL, preferring one that
- * does not watch. It counts as searching from here. NULL: nobody there. The caller unparks or starts it, by
+/* Take one worker off the list to wake it: `which` if it is idle, else the most recently idle one, preferring one
+ * that does not watch. It counts as searching from here. NULL: nobody there. The caller unparks or starts it, by
  * what `*how` says it slept on. */
 static inline struct tn_idle_slot *tn_idle_take(struct tn_idle *idle, struct tn_idle_slot *which, uint32_t *how)
 {
     tn_spinlock_lock(&idle->lock);
     struct tn_idle_slot *s = which;
-    if (s == NULL) {
+    if (s == NULL || !s->listed) {
         s = idle->head;
         if (s != NULL && s == idle->watcher && s->next != NULL)
             s = s->next;
-    } else if (!s->listed) {
-        s = NULL;
     }
-    if (s != NULL) {
-        tn_idle_unlist_(idle, s);
-        atomic_fetch_add_explicit(&idle->searching, 1, memory_order_relaxed); /* relaxed: 3 and 4 above */
-        *how = atomic_load_explicit(&s->word, memory_order_relaxed);
-        atomic_store_explicit(&s->word, TN_SLOT_AWAKE, memory_order_release); /* W0 release */
-    }
+    if (s != NULL)
+        *how = tn_idle_take_(idle, s);
     tn_spinlock_unlock(&idle->lock);
     return s;
+}
+
+/* The same for exactly this one; false: it is not idle. */
+static inline bool tn_idle_take_this(struct tn_idle *idle, struct tn_idle_slot *s, uint32_t *how)
+{
+    tn_spinlock_lock(&idle->lock);
+    bool was = s->listed;
+    if (was)
+        *how = tn_idle_take_(idle, s);
+    tn_spinlock_unlock(&idle->lock);
+    return was;
 }
 
 /* Sleep until taken off the list, or `deadline`. W0 acquire: what the waker did before is visible. */

@@ -15,6 +15,9 @@
 
 typedef uint64_t tn_time;
 
+/* What a module may call, also from a shared object that is loaded at run time. */
+#define TN_MODULE_API __attribute__((visibility("default")))
+
 /* ---- threads ---- */
 
 struct tn_thread {
@@ -65,7 +68,7 @@ void tn_source_wake(int source);
 
 /* ---- time, spinning, work ---- */
 
-tn_time tn_now(void);
+TN_MODULE_API tn_time tn_now(void);
 
 /* One breath in a spin loop. */
 static inline void tn_relax(void)
@@ -79,10 +82,10 @@ static inline void tn_relax(void)
 
 /* Called in a contended spin: some breaths, then the processor is given up (two cores!). *spins starts at 0.
  * The same function serves the spin locks of core/queues/. */
-void tn_spin_wait(unsigned *spins);
+TN_MODULE_API void tn_spin_wait(unsigned *spins);
 
 /* How many rounds a bounded spin may take: natively n, under exploration 1. */
-unsigned tn_spin_bound(unsigned n);
+TN_MODULE_API unsigned tn_spin_bound(unsigned n);
 
 void tn_work(uint64_t ns);
 double tn_work_calibrate(void);
@@ -112,7 +115,7 @@ void tn_discard(void *base, size_t bytes);
  * makes every other thread of the process execute a full fence (membarrier). Where the kernel lacks it, both
  * are full fences. */
 #if defined(TN_PLATFORM_LINUX)
-extern _Atomic(bool) tn_fence_symmetric; /* set once, before the first worker starts */
+extern TN_MODULE_API _Atomic(bool) tn_fence_symmetric; /* set once, before the first worker starts */
 static inline void tn_fence_light(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -122,7 +125,7 @@ static inline void tn_fence_light(void)
 #else
 void tn_fence_light(void);
 #endif
-void tn_fence_heavy(void);
+TN_MODULE_API void tn_fence_heavy(void);
 
 /* ---- contexts: assembly or ucontext, moves registers and nothing else ---- */
 
@@ -147,8 +150,8 @@ void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp
 /* ---- the environment, messages, modules ---- */
 
 const char *tn_getenv(const char *name);
-void tn_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
-_Noreturn void tn_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+TN_MODULE_API void tn_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+TN_MODULE_API _Noreturn void tn_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A scheduler module from a shared object: the address of its table, or NULL (message printed). */
 const void *tn_plugin(const char *path, const char *symbol);

@@ -56,21 +56,16 @@ static int slot_make(struct cluster *cl, uint32_t i)
     return 0;
 }
 
-/* Give a slot its thread. Called with the slot off the idle list. */
+/* Give an unborn worker its thread. Called with its slot off the idle list. */
 int worker_start(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    tn_spinlock_lock(&cl->life);
-    if (w->state == WORKER_GONE)
-        tn_thread_join(&w->thread); /* it has announced its end: this is short */
-    w->state = WORKER_RUNS;
+    tn_spinlock_lock(&cl->life); /* held while the thread is made: tn_stop must see all of them or none */
+    int rc = atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed) ? EAGAIN /* relaxed: under the lock */
+                                                                           : tn_thread_create(&w->thread, worker_main, w);
+    if (rc == 0)
+        w->state = WORKER_RUNS;
     tn_spinlock_unlock(&cl->life);
-    int rc = tn_thread_create(&w->thread, worker_main, w);
-    if (rc != 0) {
-        tn_spinlock_lock(&cl->life);
-        w->state = WORKER_UNBORN;
-        tn_spinlock_unlock(&cl->life);
-    }
     return rc;
 }
 
@@ -264,9 +259,11 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     return rc;
 }
 
-/* End the cluster's threads. */
+/* End the cluster's threads. `stopping` is set: no further one is started once the lock was free. */
 static void cluster_join(struct cluster *cl)
 {
+    tn_spinlock_lock(&cl->life);
+    tn_spinlock_unlock(&cl->life);
     cluster_kick(cl);
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (uint32_t i = 0; i < used; i++) {

@@ -54,7 +54,7 @@ static inline struct tn_fibre *tn_fibre_of(struct tn_link *link)
 }
 
 /* The module's state of a fibre (fibre_size bytes, zeroed when it is spawned in or moved to the cluster). */
-void *tn_fibre_state(struct tn_fibre *f);
+TN_MODULE_API void *tn_fibre_state(struct tn_fibre *f);
 
 /* SplitMix64, one stream a worker, seeded by the core: the same seed, the same choices. */
 static inline uint64_t tn_random(struct tn_worker *me)
@@ -195,13 +195,22 @@ struct tn_scheduler {
 
 /* Work that an owner held back can now be taken by others: wake one if that helps. For a module that opens up
  * private work outside ready(). Who: a worker. */
-void tn_notify(struct tn_cluster *cl);
+TN_MODULE_API void tn_notify(struct tn_cluster *cl);
 
 /* Line-aligned zeroed memory for a module; NULL when there is none. */
-void *tn_sched_alloc(size_t bytes);
-void tn_sched_free(void *memory, size_t bytes);
+TN_MODULE_API void *tn_sched_alloc(size_t bytes);
+TN_MODULE_API void tn_sched_free(void *memory, size_t bytes);
 
-/* In a module's file: how the table is named, so that both ways of binding find it. */
-#define TN_SCHEDULER(id) const struct tn_scheduler tn_scheduler_##id
+/* In a module's file: how the table is named, so that each way of binding finds it. A shared object (cc -shared
+ * -fPIC -DTN_PLUGIN) shows it under one name; it takes the functions above from the program that loads it. */
+#if defined(TN_PLUGIN)
+#define TN_SCHEDULER(id)                                                                                     \
+    extern __attribute__((visibility("default"))) const struct tn_scheduler tn_scheduler_plugin;              \
+    const struct tn_scheduler tn_scheduler_plugin
+#else
+#define TN_SCHEDULER(id)                                                                                     \
+    extern const struct tn_scheduler tn_scheduler_##id;                                                       \
+    const struct tn_scheduler tn_scheduler_##id
+#endif
 
 #endif

@@ -18,8 +18,10 @@ static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_
         COUNT(w, COUNT_UNPARK);
     if (s->unborn) {
         s->unborn = false;
+        other->searching = true; /* as tn_idle_take has counted */
         if (worker_start(other) != 0) { /* no thread to be had now: back on the list, the others do the work */
             s->unborn = true;
+            other->searching = false;
             tn_idle_search_end(&cl->idle);
             tn_idle_list(&cl->idle, s, TN_SLOT_PARKED);
         }
@@ -51,7 +53,7 @@ void cluster_kick(struct cluster *cl)
         struct worker *w = worker_of(cl->pub.workers[i]);
         atomic_store_explicit(&w->due, 0, memory_order_relaxed); /* relaxed: see tick() */
         uint32_t how;
-        if (!w->slot.unborn && tn_idle_take(&cl->idle, &w->slot, &how) != NULL) {
+        if (!w->slot.unborn && tn_idle_take_this(&cl->idle, &w->slot, &how)) {
             if (how == TN_SLOT_POLLING)
                 binding_poller->wake(cl->poller);
             else

@@ -37,6 +37,7 @@
  *      its ticket on a later state of s, or gives it back and looks again.  So of the pops that return NULL past an
  *      item, the last one does not: the item is not left behind while everybody goes to sleep.  The look after the
  *      rollback must not be done early, nor the other's read of head late: a store-load pattern, hence S0 ... S3.
+ *      A push that only runs at the same time may be missed; locked.h, 3, says what that means to who goes to sleep.
  *   5. push returns false only when tail - head >= capacity, by its own reading, or when `capacity` tickets in a row
  *      were of no use to it.  Items, void tickets and tickets in progress all count, so under contention it may be
  *      early; the caller still has the item.  With nobody else in an operation, a ring that has been popped until NULL
@@ -176,8 +177,7 @@ static inline void *tn_mpmc_pop(struct tn_mpmc_ring *q)
         uint64_t ticket = atomic_load_explicit(&q->head, memory_order_seq_cst); /* S1 */
         /* relaxed, also the slots: S1 keeps them behind the read of head, and what happened before this pop is seen by
          * coherence.  Most often the first slot has an item; else a producer is late, and there may be one behind. */
-        uint64_t size = atomic_load_explicit(&q->tail, memory_order_relaxed) - ticket;
-        uint64_t i = 0;
+        uint64_t size = atomic_load_explicit(&q->tail, memory_order_relaxed) - ticket, i = 0;
         if (size > q->mask + 1)
             size = (int64_t)size < 0 ? 0 : q->mask + 1;
         while (i < size && !tn_mpmc_waits(atomic_load_explicit(&q->slot[(ticket + i) & q->mask], memory_order_relaxed)))

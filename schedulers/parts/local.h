@@ -16,7 +16,7 @@
  *
  * Private part and soft yields are guarded by the owner-biased lock (biased.h): their owner uses no atomic
  * read-modify-write. When the private part is full, its older half goes to open. A thief that sees two or more
- * fibres held sets `asked`, which the owner answers at its next scheduling point; if the owner has not moved for
+ * fibres held sets `asked`, which the owner answers at its next scheduling point or spawn; if the owner has not moved for
  * HOG_NS, a thief takes them itself. A single held fibre of an owner that moves is left to it: it will run in a
  * moment, and moving it would cost more (a spawn that is joined at once, a pair that takes turns).
  *
@@ -47,7 +47,7 @@ typedef struct tn_spmc_fifo local_open;
     K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3")      \
     K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                             \
       "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1") \
-    K(private, NULL, 32, 0, 4096, "fibres",                                                                  \
+    K(private, NULL, 128, 0, 4096, "fibres",                                                                  \
       "local: the part of a queue that its worker uses without atomics, rounded up to a power of two", "")   \
     K(full, "overflow|refuse", 0, 0, 1, "", "a spawn into a full queue: into a list, or EAGAIN", "003 §7.1.1") \
     K(steal, "half|one", 0, 0, 1, "", "how much a thief takes", "003 §4.4.1")                                  \
@@ -68,7 +68,7 @@ enum { SPAWN_PARENT, SPAWN_CHILD };
 enum { VICTIMS_RANDOM, VICTIMS_NEAREST };
 enum { PLACE_WAKER, PLACE_HOME };
 
-enum { SOFT_AFTER = 8, FAIR_EVERY = 64, STEAL_MAX = 64, HOG_NS = 50000, PATIENCE = 128 };
+enum { SOFT_AFTER = 8, FAIR_EVERY = 64, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128 };
 
 enum { LOCAL_SPILL, LOCAL_OVERFLOW, LOCAL_ASKED, LOCAL_REVOKED, LOCAL_SHARED };
 static const struct tn_counter_row local_counters[] = {
@@ -139,6 +139,22 @@ static inline uint32_t local_open_up(struct local_worker *l, uint32_t n)
     return done;
 }
 
+/* A thief waits for private work: open half of it, and tell. */
+static __attribute__((noinline, cold)) void local_answer(struct tn_worker *me)
+{
+    struct local_worker *l = local_of(me);
+    atomic_store_explicit(&l->asked, 0, memory_order_relaxed); /* relaxed: a hint */
+    TN_COUNT_ADD(me, LOCAL_ASKED, 1);
+    uint32_t turn = tn_biased_enter(&l->lock);
+    local_open_up(l, (l->tail - l->head + 1) / 2);
+    while (l->soft.count > 1)
+        tn_locked_queue_push_back(&((struct local_cluster *)me->cluster->sched)->yields,
+                                  tn_list_pop_front(&l->soft));
+    local_publish(l);
+    tn_biased_leave(&l->lock, turn);
+    tn_notify(me->cluster);
+}
+
 /* ---- ready ---- */
 
 /* The owner's own queue. EAGAIN: full, and `refuse`. */
@@ -158,6 +174,8 @@ static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refu
             local_publish(l);
         }
         tn_biased_leave(&l->lock, turn);
+        if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0, 0)) /* relaxed: a hint */
+            local_answer(me);
     } else {
         taken = OPEN(push)(l->open, f);
     }
@@ -215,22 +233,6 @@ static struct tn_link *local_shared(struct tn_worker *me)
     return f;
 }
 
-/* A thief waits for private work: open half of it, and tell. */
-static __attribute__((noinline, cold)) void local_answer(struct tn_worker *me)
-{
-    struct local_worker *l = local_of(me);
-    atomic_store_explicit(&l->asked, 0, memory_order_relaxed); /* relaxed: a hint */
-    TN_COUNT_ADD(me, LOCAL_ASKED, 1);
-    uint32_t turn = tn_biased_enter(&l->lock);
-    local_open_up(l, (l->tail - l->head + 1) / 2);
-    while (l->soft.count > 1)
-        tn_locked_queue_push_back(&((struct local_cluster *)me->cluster->sched)->yields,
-                                  tn_list_pop_front(&l->soft));
-    local_publish(l);
-    tn_biased_leave(&l->lock, turn);
-    tn_notify(me->cluster);
-}
-
 static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
 {
     struct local_worker *l = local_of(me);
@@ -256,6 +258,8 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
         l->since_soft += l->soft.head != NULL;
         f = l->slot[(LOCAL_LIFO ? --l->tail : l->head++) & (l->limit - 1)];
     }
+    if (l->soft.head == NULL)
+        l->since_soft = 0;
     local_publish(l);
     tn_biased_leave(&l->lock, turn);
     if (f == NULL && open) {
