@@ -10,7 +10,7 @@ enum { CONFIG_STACK_MIN = 16384 };
     K(workers, NULL, 0, 0, 4096, "threads", "threads that run fibres; 0: one for each processor", "000 §3.2")  \
     K(slots, NULL, 0, 0, 4096, "threads", "most workers that the cluster may grow to; 0: as many as there are "\
       "processors, or workers", "000 §3.2")                                                                  \
-    K(stack, NULL, 65536, CONFIG_STACK_MIN, INT64_C(1) << 30, "bytes", "size of a fibre's stack",             \
+    K(stack, NULL, 65536, CONFIG_STACK_MIN, (int64_t)TN_STACK_MAX, "bytes", "size of a fibre's stack",             \
       "004 §3.3.1")                                                                                          \
     K(idle, "block|spin|spin-block", 2, 0, 2, "", "what a worker without work does", "000 §3.2.3")            \
     K(spin_us, NULL, 30, 0, 1000000, "us", "spin-block: how long a worker looks for work before it blocks",   \

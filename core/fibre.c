@@ -44,7 +44,7 @@ static inline void release(struct worker *w, struct fibre *f)
     struct runtime *rt = cluster_of(f->pub.cluster)->rt;
     tn_sanitize_drop(&f->sanitize);
     if (f->exclusive_stack) {
-        stacks_unmap(&rt->stacks, f);
+        stacks_give_odd(&rt->stacks, f);
     } else if (w == NULL || cluster_of(w->pub.cluster)->rt != rt) {
         f->pub.link.next = NULL;
         stacks_give(&rt->stacks, f, 1);
@@ -80,7 +80,7 @@ static __attribute__((noinline)) void tell_joiner(struct worker *w, struct fibre
 static void retire(struct worker *w, struct fibre *f)
 {
     COUNT(w, COUNT_EXIT);
-    uintptr_t joiner = atomic_load_explicit(&f->join, memory_order_relaxed); /* relaxed: a guess */
+    uintptr_t joiner = atomic_load_explicit(&f->join, memory_order_acquire); /* J0 acquire: a detacher's last look */
     if (joiner == TN_JOIN_DETACHED) { /* nothing changes that any more */
         release(w, f);
         return;
@@ -179,9 +179,9 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     struct worker *here = w != NULL && cluster_of(w->pub.cluster)->rt == cl->rt ? w : NULL;
     struct fibre *f;
     if (attr != NULL && attr->stack != 0 && attr->stack != cl->rt->stacks.usable) {
-        if (attr->stack < tn_page())
+        if (attr->stack < tn_page() || attr->stack > TN_STACK_MAX)
             return EINVAL;
-        f = stacks_map(&cl->rt->stacks, attr->stack);
+        f = stacks_take_odd(&cl->rt->stacks, attr->stack);
     } else {
         f = take_fibre(here, cl->rt);
     }
@@ -221,8 +221,11 @@ static inline void yield(struct worker *w, bool hard)
 {
     struct fibre *next = next_fibre(w, hard);
     COUNT(w, hard ? COUNT_YIELD_HARD : COUNT_YIELD);
-    if (next == NULL && hard && !must_leave(w))
+    if (next == NULL && hard && !must_leave(w)) {
         next = steal_round(w); /* work of others counts before spinning on one's own yields (003 §4.4.4) */
+        if (next != NULL)
+            notify(cluster_of(w->pub.cluster), 0); /* what else it took was nowhere for a moment */
+    }
     if (next == NULL && !must_leave(w)) {
         COUNT(w, COUNT_YIELD_NULL);
         if (hard && ++w->in_vain % IN_VAIN == 0)
@@ -285,12 +288,17 @@ TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
 
 /* ---- join, detach ---- */
 
-static bool commit_join(struct fibre *self, void *child)
+struct joining {
+    struct fibre *child;
+    uintptr_t found; /* what stood in the child's join word in place of OPEN */
+};
+
+static bool commit_join(struct fibre *self, void *arg)
 {
-    uintptr_t open = TN_JOIN_OPEN;
+    struct joining *j = arg;
     /* J0 release: the saved context of the joiner, for whoever ends the child; acquire: the child's value */
-    return atomic_compare_exchange_strong_explicit(&((struct fibre *)child)->join, &open, (uintptr_t)self,
-                                                   memory_order_acq_rel, memory_order_acquire);
+    return atomic_compare_exchange_strong_explicit(&j->child->join, &j->found, (uintptr_t)self, memory_order_acq_rel,
+                                                   memory_order_acquire);
 }
 
 /* Wait until the end of f has finished telling us. It never blocks while it does. */
@@ -349,8 +357,9 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
         else if (timed)
             rc = join_timed(w, f, deadline, token);
         else {
-            w = suspend(w, commit_join, f);
-            if (atomic_load_explicit(&f->join, memory_order_acquire) != TN_JOIN_DONE) /* J0 acquire */
+            struct joining j = {f, TN_JOIN_OPEN};
+            w = suspend(w, commit_join, &j);
+            if (j.found != TN_JOIN_OPEN && j.found != TN_JOIN_DONE)
                 rc = EINVAL; /* somebody else joined or detached it meanwhile */
         }
         if (rc != 0)

@@ -14,8 +14,8 @@
  *     list has been woken or has withdrawn, never both: both take place under the lock.
  *  3. If the waker wakes nobody because a worker searches, that worker's search either finds the fibre or ends.
  *     A search ends by tn_idle_search_end() *before* the announcement, so that 1 covers it: the last searcher's
- *     look comes after its own heavy fence. When it ends by finding something else, the searcher itself wakes a
- *     successor if more may be there.
+ *     look comes after its own heavy fence. When it ends by finding something else, the last searcher looks behind
+ *     a heavy fence too (tn_idle_search_end, tn_fence_heavy), and wakes a successor if more may be there.
  *  4. A woken worker counts as searching from the instant it is taken off the list: a burst of ready fibres
  *     wakes one worker, which wakes the next when it has found work.
  */
@@ -46,6 +46,7 @@ struct tn_idle {
     _Atomic(uint32_t) *count;        /* idle workers; in the cluster's shared part, for modules */
     _Atomic(uint32_t) searching;     /* workers that look for work */
     struct tn_idle_slot *watcher;    /* under the lock: the one that sleeps with a deadline on behalf of all */
+    tn_time watch_until;             /* under the lock: its deadline */
 };
 
 static inline void tn_idle_unlist_(struct tn_idle *idle, struct tn_idle_slot *s)
@@ -109,13 +110,16 @@ static inline bool tn_idle_withdraw(struct tn_idle *idle, struct tn_idle_slot *s
     return was;
 }
 
-/* Try to be the one that sleeps with a deadline. Cleared by being taken off the list. */
-static inline bool tn_idle_watch(struct tn_idle *idle, struct tn_idle_slot *s)
+/* Be the one that sleeps with a deadline, unless another already does with one that is no later. Cleared by being
+ * taken off the list. A watcher that is replaced still wakes at its own, later deadline, which does no harm. */
+static inline bool tn_idle_watch(struct tn_idle *idle, struct tn_idle_slot *s, tn_time deadline)
 {
     tn_spinlock_lock(&idle->lock);
-    bool mine = s->listed && (idle->watcher == NULL || idle->watcher == s);
-    if (mine)
+    bool mine = s->listed && (idle->watcher == NULL || deadline < idle->watch_until);
+    if (mine) {
         idle->watcher = s;
+        idle->watch_until = deadline;
+    }
     tn_spinlock_unlock(&idle->lock);
     return mine;
 }
@@ -146,11 +150,11 @@ static inline struct tn_idle_slot *tn_idle_take(struct tn_idle *idle, struct tn_
     return s;
 }
 
-/* The same for exactly this one; false: it is not idle. */
+/* The same for exactly this one; false: it is not idle, or has no thread. */
 static inline bool tn_idle_take_this(struct tn_idle *idle, struct tn_idle_slot *s, uint32_t *how)
 {
     tn_spinlock_lock(&idle->lock);
-    bool was = s->listed;
+    bool was = s->listed && !s->unborn;
     if (was)
         *how = tn_idle_take_(idle, s);
     tn_spinlock_unlock(&idle->lock);

@@ -38,7 +38,7 @@ struct fibre {
     void *(*fn)(void *);
     void *value;                 /* argument, then result */
     int saved_errno;
-    uint32_t exclusive_stack;    /* not from the pool: bytes in pages to unmap */
+    uint32_t exclusive_stack;    /* of an unusual size: its pages; 0: from the pool */
 
     /* anyone */
     _Atomic(uintptr_t) join;
@@ -121,6 +121,7 @@ struct tn_stacks {
     size_t fibre_bytes;          /* control block with module state, rounded to lines */
     struct tn_spinlock lock;
     struct fibre *free;          /* under the lock: chains of BATCH, linked by the first's token_next */
+    struct fibre *odd;           /* under the lock: ended ones of other sizes, linked by token_next */
     struct stack_slab *slabs;    /* under the lock */
     unsigned colour;             /* under the lock */
 };
@@ -163,11 +164,11 @@ static inline struct cluster *cluster_of(struct tn_cluster *c)
 int stacks_init(struct tn_stacks *s, size_t usable, size_t state_bytes);
 void stacks_fini(struct tn_stacks *s);
 /* A fibre with a stack: from the pool (a chain of several, linked by pub.link; *n tells how many) or, for an
- * unusual size, its own mapping. NULL: no memory. */
+ * unusual size, of its own. NULL: no memory. */
 struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
 void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
-struct fibre *stacks_map(struct tn_stacks *s, size_t usable);
-void stacks_unmap(struct tn_stacks *s, struct fibre *f);
+struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable);
+void stacks_give_odd(struct tn_stacks *s, struct fibre *f);
 enum { STACK_BATCH = 32, STACK_CACHE = 128 };
 
 /* ---- hot.c ---- */

@@ -63,8 +63,8 @@ int worker_start(struct worker *w)
     tn_spinlock_lock(&cl->life); /* held while the thread is made: tn_stop must see all of them or none */
     int rc = atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed) ? EAGAIN /* relaxed: under the lock */
                                                                            : tn_thread_create(&w->thread, worker_main, w);
-    if (rc == 0)
-        w->state = WORKER_RUNS;
+    w->state = rc == 0 ? WORKER_RUNS : WORKER_EMPTY;
+    cl->active -= rc != 0;
     tn_spinlock_unlock(&cl->life);
     return rc;
 }
@@ -87,7 +87,8 @@ void worker_ended(struct worker *w)
 static int add_one(struct cluster *cl, bool on_demand)
 {
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed), i = 0; /* relaxed: under life */
-    while (i < used && worker_of(cl->pub.workers[i])->state != WORKER_GONE)
+    while (i < used && worker_of(cl->pub.workers[i])->state != WORKER_GONE &&
+           worker_of(cl->pub.workers[i])->state != WORKER_EMPTY)
         i++;
     if (i == cl->pub.slots)
         return EAGAIN;
@@ -136,10 +137,15 @@ TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
     int rc = n < cl->active ? 0 : EINVAL;
     for (uint32_t i = cl->pub.used; rc == 0 && n > 0 && i-- > 0;) {
         struct worker *w = worker_of(cl->pub.workers[i]);
-        if (w->state != WORKER_RUNS)
-            continue;
-        w->state = WORKER_LEAVING;
-        atomic_store_explicit(&w->leave, true, memory_order_relaxed); /* relaxed: see must_leave() */
+        if (w->state == WORKER_UNBORN && tn_idle_withdraw(&cl->idle, &w->slot)) {
+            w->slot.unborn = false;
+            w->state = WORKER_EMPTY;
+        } else if (w->state == WORKER_RUNS) {
+            w->state = WORKER_LEAVING;
+            atomic_store_explicit(&w->leave, true, memory_order_relaxed); /* relaxed: see must_leave() */
+        } else {
+            continue; /* leaving, gone, or being started by a waker: not to be counted on */
+        }
         cl->active--;
         n--;
     }
@@ -268,7 +274,10 @@ static void cluster_join(struct cluster *cl)
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (uint32_t i = 0; i < used; i++) {
         struct worker *w = worker_of(cl->pub.workers[i]);
-        if (w->state != WORKER_UNBORN && w->state != WORKER_EMPTY)
+        tn_spinlock_lock(&cl->life);
+        bool thread = w->state != WORKER_UNBORN && w->state != WORKER_EMPTY;
+        tn_spinlock_unlock(&cl->life);
+        if (thread)
             tn_thread_join(&w->thread);
     }
 }

@@ -110,11 +110,21 @@ void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n)
     tn_spinlock_unlock(&s->lock);
 }
 
-/* An unusual size: a slab of one, given back at the fibre's end. The slab's address is kept below the colour. */
-struct fibre *stacks_map(struct tn_stacks *s, size_t usable)
+/* An unusual size: a slab of one. It too stays while the runtime lives, for another fibre of the same size. */
+struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable)
 {
     size_t page = tn_page();
     size_t stride = (usable + s->fibre_bytes + page - 1) / page * page + page;
+    tn_spinlock_lock(&s->lock);
+    struct fibre **at = &s->odd;
+    while (*at != NULL && (*at)->exclusive_stack != stride / page)
+        at = &(*at)->token_next;
+    struct fibre *old = *at;
+    if (old != NULL)
+        *at = old->token_next;
+    tn_spinlock_unlock(&s->lock);
+    if (old != NULL)
+        return old;
     struct stack_slab *slab = map_slab(stride, 1);
     if (slab == NULL)
         return NULL;
@@ -124,20 +134,18 @@ struct fibre *stacks_map(struct tn_stacks *s, size_t usable)
     s->slabs = slab;
     tn_spinlock_unlock(&s->lock);
     struct fibre *f = lay_out(s, slab->base, stride, colour % 2);
-    f->exclusive_stack = 1;
+    f->exclusive_stack = (uint32_t)(stride / page);
     return f;
 }
 
-void stacks_unmap(struct tn_stacks *s, struct fibre *f)
+/* Its memory goes back to the system, all but the page of the control block. */
+void stacks_give_odd(struct tn_stacks *s, struct fibre *f)
 {
-    void *base = f->stack - tn_page();
+    uintptr_t block = (uintptr_t)f / tn_page() * tn_page();
+    if (block > (uintptr_t)f->stack)
+        tn_discard(f->stack, block - (uintptr_t)f->stack);
     tn_spinlock_lock(&s->lock);
-    struct stack_slab **at = &s->slabs;
-    while ((*at)->base != base)
-        at = &(*at)->next;
-    struct stack_slab *slab = *at;
-    *at = slab->next;
+    f->token_next = s->odd;
+    s->odd = f;
     tn_spinlock_unlock(&s->lock);
-    tn_unmap(slab->base, slab->bytes);
-    tn_sched_free(slab, sizeof *slab);
 }

@@ -95,9 +95,11 @@ TN_API unsigned tn_workers(const tn_cluster *cluster);
 
 /* ----------------------------------------------------------------------------------------------- fibres -- */
 
+#define TN_STACK_MAX ((size_t)1 << 30)
+
 struct tn_attr {
     const char *name;    /* copied, cut to 15 characters; shown in diagnoses */
-    size_t stack;        /* bytes; 0: the runtime's default */
+    size_t stack;        /* bytes, a page to TN_STACK_MAX; 0: the runtime's default */
     tn_cluster *cluster; /* NULL: the spawner's; required from a plain thread unless `runtime` is given */
     tn_runtime *runtime; /* for plain threads: spawn in this runtime's first cluster */
     bool detached;       /* its resources go when it ends; nobody may join it */
@@ -107,7 +109,7 @@ struct tn_attr {
  * Which of the two goes on first, and where the new one is placed, is the scheduler module's choice.
  * Who: any. Blocks: never, but the caller may be moved behind the new fibre and so migrate.
  * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1), ENOMEM no stack,
- * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small. */
+ * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large. */
 TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *), void *arg);
 
 /* Wait until `f` ends, take its value (value may be NULL), release it. Exactly one join or detach a fibre.

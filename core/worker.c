@@ -5,30 +5,30 @@
 
 /* ---- waking ---- */
 
-/* Wake `which`, or the most recently idle worker. A slot without a thread gets one. */
+/* Wake `which` if it is idle, else the most recently idle worker. A slot without a thread gets one. */
 static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_idle_slot *which)
 {
     uint32_t how;
-    struct tn_idle_slot *s = tn_idle_take(&cl->idle, which, &how);
-    if (s == NULL)
-        return;
-    struct worker *other = (struct worker *)(void *)((char *)s - offsetof(struct worker, slot));
-    struct worker *w = tn_self();
-    if (w != NULL)
-        COUNT(w, COUNT_UNPARK);
-    if (s->unborn) {
+    struct tn_idle_slot *s;
+    while ((s = tn_idle_take(&cl->idle, which, &how)) != NULL) {
+        struct worker *other = (struct worker *)(void *)((char *)s - offsetof(struct worker, slot));
+        struct worker *w = tn_self();
+        if (w != NULL)
+            COUNT(w, COUNT_UNPARK);
+        if (!s->unborn) {
+            if (how == TN_SLOT_POLLING)
+                binding_poller->wake(cl->poller);
+            else
+                tn_unpark(&s->word, 1);
+            return;
+        }
         s->unborn = false;
         other->searching = true; /* as tn_idle_take has counted */
-        if (worker_start(other) != 0) { /* no thread to be had now: back on the list, the others do the work */
-            s->unborn = true;
-            other->searching = false;
-            tn_idle_search_end(&cl->idle);
-            tn_idle_list(&cl->idle, s, TN_SLOT_PARKED);
-        }
-    } else if (how == TN_SLOT_POLLING) {
-        binding_poller->wake(cl->poller);
-    } else {
-        tn_unpark(&s->word, 1);
+        if (worker_start(other) == 0)
+            return;
+        other->searching = false; /* no thread to be had: the others do its work */
+        tn_idle_search_end(&cl->idle);
+        which = NULL;
     }
 }
 
@@ -53,7 +53,7 @@ void cluster_kick(struct cluster *cl)
         struct worker *w = worker_of(cl->pub.workers[i]);
         atomic_store_explicit(&w->due, 0, memory_order_relaxed); /* relaxed: see tick() */
         uint32_t how;
-        if (!w->slot.unborn && tn_idle_take_this(&cl->idle, &w->slot, &how)) {
+        if (tn_idle_take_this(&cl->idle, &w->slot, &how)) {
             if (how == TN_SLOT_POLLING)
                 binding_poller->wake(cl->poller);
             else
@@ -142,8 +142,11 @@ static void search_over(struct worker *w, struct cluster *cl)
     if (!w->searching)
         return;
     w->searching = false;
-    if (tn_idle_search_end(&cl->idle) && tn_idle_wanted(&cl->idle) &&
-        TN_SCHED(cl)->may_have_work(&w->pub) == TN_WORK_SOME)
+    /* relaxed: whoever parks later looks for itself */
+    if (!tn_idle_search_end(&cl->idle) || atomic_load_explicit(cl->idle.count, memory_order_relaxed) == 0)
+        return;
+    tn_fence_heavy(); /* a waker that relied on this search: what it made ready is seen here (idle.h, 3) */
+    if (TN_SCHED(cl)->may_have_work(&w->pub) == TN_WORK_SOME)
         wake_worker(cl, NULL);
 }
 
@@ -205,7 +208,7 @@ static void park(struct worker *w)
                 deadline = now + w->watch_ns;
         }
         /* One sleeper with a deadline is enough; the others sleep until they are woken. */
-        if (deadline != UINT64_MAX && !tn_idle_watch(&cl->idle, &w->slot))
+        if (deadline != UINT64_MAX && !tn_idle_watch(&cl->idle, &w->slot, deadline))
             deadline = UINT64_MAX;
         COUNT(w, deadline == UINT64_MAX ? COUNT_PARK : COUNT_WATCH);
         if (!polling) {

@@ -243,9 +243,11 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
         local_answer(me);
 
     bool open = OPEN(length)(l->open) != 0;
-    if (!LOCAL_LIFO && open && l->since_soft < SOFT_AFTER && (f = OPEN(pop)(l->open)) != NULL) {
-        l->since_soft += l->soft.head != NULL;
-        return tn_fibre_of(f);
+    if (!LOCAL_LIFO && open && l->since_soft < SOFT_AFTER) {
+        l->since_soft++;
+        if ((f = OPEN(pop)(l->open)) != NULL)
+            return tn_fibre_of(f);
+        open = false; /* thieves were faster */
     }
     uint32_t turn = tn_biased_enter(&l->lock);
     bool private = l->head != l->tail;
@@ -254,8 +256,8 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
         f = tn_list_pop_front(&l->soft);
         if (l->soft.head != NULL)
             tn_prefetch_stack(l->soft.head);
-    } else if (private) {
-        l->since_soft += l->soft.head != NULL;
+    } else if (private && (LOCAL_LIFO || !open)) {
+        l->since_soft++;
         f = l->slot[(LOCAL_LIFO ? --l->tail : l->head++) & (l->limit - 1)];
     }
     if (l->soft.head == NULL)
@@ -263,7 +265,7 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
     local_publish(l);
     tn_biased_leave(&l->lock, turn);
     if (f == NULL && open) {
-        l->since_soft += l->soft.head != NULL;
+        l->since_soft++;
         f = OPEN(pop)(l->open);
     }
     if (f == NULL)
@@ -279,7 +281,7 @@ static bool local_hogged(struct local_worker *v)
     uint32_t seq = atomic_load_explicit(&v->lock.seq, memory_order_relaxed); /* relaxed: compared only */
     tn_time now = tn_now();
     if (atomic_load_explicit(&v->seen_seq, memory_order_acquire) == seq)        /* H0 acquire */
-        return now - atomic_load_explicit(&v->seen_at, memory_order_relaxed) >= HOG_NS; /* relaxed: H0 */
+        return (int64_t)(now - atomic_load_explicit(&v->seen_at, memory_order_relaxed)) >= HOG_NS; /* relaxed: H0 */
     atomic_store_explicit(&v->seen_at, now, memory_order_relaxed);              /* relaxed: H0 */
     atomic_store_explicit(&v->seen_seq, seq, memory_order_release);             /* H0 release */
     return false;
