@@ -66,39 +66,27 @@ struct thread_joiner {
 static __attribute__((noinline)) void tell_joiner(struct worker *w, struct fibre *f, uintptr_t joiner)
 {
     if ((joiner & TN_JOIN_TAGS) == TN_JOIN_THREAD) {
-        struct thread_joiner *t = (void *)(joiner & ~(uintptr_t)TN_JOIN_TAGS);
+        struct thread_joiner *t = tn_joinword_joiner(joiner);
         atomic_store_explicit(&t->done, 1, memory_order_relaxed); /* relaxed: J1 orders what matters */
         tn_unpark(&t->done, 1);
     } else {
-        struct fibre *j = (void *)(joiner & ~(uintptr_t)TN_JOIN_TAGS);
+        struct fibre *j = tn_joinword_joiner(joiner);
         wake_as(j, atomic_load_explicit(&j->wait, memory_order_relaxed) / WAIT_STATES, WAIT_WOKEN, w);
     }
-    atomic_store_explicit(&f->join, TN_JOIN_DONE, memory_order_release); /* J1 release: the joiner may go on */
+    tn_joinword_close(&f->join);
 }
 
 /* After the last switch away from f. */
 static void retire(struct worker *w, struct fibre *f)
 {
     COUNT(w, COUNT_EXIT);
-    uintptr_t joiner = atomic_load_explicit(&f->join, memory_order_acquire); /* J0 acquire: a detacher's last look */
-    if (joiner == TN_JOIN_DETACHED) { /* nothing changes that any more */
+    uintptr_t joiner = tn_joinword_end(&f->join);
+    if (joiner == TN_JOIN_DETACHED)
         release(w, f);
-        return;
-    }
-    for (;;) {
-        bool simple = joiner <= TN_JOIN_TAGS || (joiner & TN_JOIN_TAGS) == TN_JOIN_FIBRE;
-        /* J0 acquire: the joiner's registration; release: the value, for whoever finds DONE */
-        if (atomic_compare_exchange_weak_explicit(&f->join, &joiner, simple ? TN_JOIN_DONE : TN_JOIN_CLOSING,
-                                                  memory_order_acq_rel, memory_order_relaxed)) {
-            if (joiner == TN_JOIN_DETACHED)
-                release(w, f);
-            else if (joiner > TN_JOIN_TAGS && simple)
-                make_ready(w, (struct fibre *)joiner, TN_WOKEN);
-            else if (joiner > TN_JOIN_TAGS)
-                tell_joiner(w, f, joiner);
-            return;
-        }
-    }
+    else if (tn_joinword_is_fibre(joiner))
+        make_ready(w, (struct fibre *)joiner, TN_WOKEN);
+    else if (tn_joinword_is_joiner(joiner))
+        tell_joiner(w, f, joiner);
 }
 
 /* The end of w's fibre. Does not return; not declared so, because then no call would be inlined here. */
@@ -107,12 +95,12 @@ static inline __attribute__((always_inline)) void exit_fibre(struct worker *w, v
     struct fibre *self = w->current;
     self->value = value;
     struct fibre *next = next_fibre(w, false);
-    uintptr_t joiner = atomic_load_explicit(&self->join, memory_order_acquire); /* J0 acquire */
-    if (next == NULL && joiner > TN_JOIN_TAGS && (joiner & TN_JOIN_TAGS) == TN_JOIN_FIBRE && !must_leave(w) &&
+    uintptr_t joiner = tn_joinword_look(&self->join);
+    if (next == NULL && tn_joinword_is_fibre(joiner) && !must_leave(w) &&
         ((struct fibre *)joiner)->pub.cluster == self->pub.cluster && !TN_FORCE_MIGRATION) {
         /* Nothing else to run here, and a joiner that waits for exactly this: go on with it directly. It may
          * release this fibre only when it runs, which is after the switch. */
-        atomic_store_explicit(&self->join, TN_JOIN_DONE, memory_order_relaxed); /* relaxed: same thread goes on */
+        tn_joinword_pass(&self->join);
         COUNT(w, COUNT_EXIT);
         stop_current(w, (struct fibre *)joiner, AFTER_NOTHING, TN_SPAWNED, true);
     }
@@ -220,7 +208,8 @@ enum { HARD_EVERY = 64, IN_VAIN = 256 };
 static inline void yield(struct worker *w, bool hard)
 {
     struct fibre *next = next_fibre(w, hard);
-    COUNT(w, hard ? COUNT_YIELD_HARD : COUNT_YIELD);
+    if (hard)
+        COUNT(w, COUNT_YIELD_HARD);
     if (next == NULL && hard && !must_leave(w)) {
         next = steal_round(w); /* work of others counts before spinning on one's own yields (003 §4.4.4) */
         if (next != NULL)
@@ -232,7 +221,7 @@ static inline void yield(struct worker *w, bool hard)
             yield_thread(); /* what this fibre waits for may need this very processor */
         return;
     }
-    stop_current(w, next, AFTER_READY, hard ? TN_YIELDED_HARD : TN_YIELDED, false);
+    stop_current(w, next, hard ? AFTER_READY : AFTER_YIELD, hard ? TN_YIELDED_HARD : TN_YIELDED, false);
 }
 
 TN_API __attribute__((noinline, flatten)) void tn_yield(void)
@@ -242,6 +231,7 @@ TN_API __attribute__((noinline, flatten)) void tn_yield(void)
         yield_thread();
         return;
     }
+    COUNT(w, COUNT_YIELD);
     /* relaxed: a hint, the next yield sees what this one missed */
     bool hard = (++w->yields % HARD_EVERY) == 0 ||
                 atomic_load_explicit(&w->pub.cluster->idle, memory_order_relaxed) != 0;
@@ -296,17 +286,7 @@ struct joining {
 static bool commit_join(struct fibre *self, void *arg)
 {
     struct joining *j = arg;
-    /* J0 release: the saved context of the joiner, for whoever ends the child; acquire: the child's value */
-    return atomic_compare_exchange_strong_explicit(&j->child->join, &j->found, (uintptr_t)self, memory_order_acq_rel,
-                                                   memory_order_acquire);
-}
-
-/* Wait until the end of f has finished telling us. It never blocks while it does. */
-static void await_done(struct fibre *f)
-{
-    unsigned spins = 0;
-    while (atomic_load_explicit(&f->join, memory_order_acquire) != TN_JOIN_DONE) /* J1 acquire */
-        tn_spin_wait(&spins);
+    return tn_joinword_register(&j->child->join, (uintptr_t)self, &j->found);
 }
 
 static __attribute__((noinline)) int join_thread(struct fibre *f)
@@ -314,12 +294,11 @@ static __attribute__((noinline)) int join_thread(struct fibre *f)
     _Alignas(16) struct thread_joiner self; /* room for the tag */
     atomic_init(&self.done, 0);
     uintptr_t open = TN_JOIN_OPEN;
-    if (!atomic_compare_exchange_strong_explicit(&f->join, &open, (uintptr_t)&self | TN_JOIN_THREAD,
-                                                 memory_order_acq_rel, memory_order_acquire)) /* J0 */
+    if (!tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open))
         return open == TN_JOIN_DONE ? 0 : EINVAL;
     while (atomic_load_explicit(&self.done, memory_order_relaxed) == 0) /* relaxed: J1 follows */
         tn_park(&self.done, 0, TN_FOREVER);
-    await_done(f);
+    tn_joinword_await(&f->join);
     return 0;
 }
 
@@ -328,14 +307,12 @@ static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *
     struct fibre *self = w->current;
     uintptr_t open = TN_JOIN_OPEN, mine = (uintptr_t)self | TN_JOIN_TIMED;
     tn_waitword_prepare(&self->wait);
-    if (!atomic_compare_exchange_strong_explicit(&f->join, &open, mine, memory_order_acq_rel,
-                                                 memory_order_acquire)) /* J0 */
+    if (!tn_joinword_register(&f->join, mine, &open))
         return open == TN_JOIN_DONE ? 0 : EINVAL;
     int rc = tn_wait(deadline, token);
-    if (rc != 0 && atomic_compare_exchange_strong_explicit(&f->join, &mine, TN_JOIN_OPEN, memory_order_acq_rel,
-                                                           memory_order_acquire)) /* J0: taken back in time */
+    if (rc != 0 && tn_joinword_give_up(&f->join, mine))
         return rc;
-    await_done(f); /* too late to give up: it has ended */
+    tn_joinword_await(&f->join); /* too late to give up: it has ended */
     return 0;
 }
 
@@ -345,7 +322,7 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
     bool timed = deadline != TN_FOREVER || token != NULL;
-    uintptr_t state = atomic_load_explicit(&f->join, memory_order_acquire); /* J0, J1 acquire: the value */
+    uintptr_t state = tn_joinword_look(&f->join);
     if (w != NULL && f == w->current)
         return EDEADLK;
     if (state != TN_JOIN_DONE) {
@@ -380,9 +357,8 @@ TN_API int tn_join(tn_fibre *f, void **value)
 TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)
 {
     struct fibre *f = fibre_of(fibre);
-    uintptr_t state = TN_JOIN_OPEN;
-    if (atomic_compare_exchange_strong_explicit(&f->join, &state, TN_JOIN_DETACHED, memory_order_acq_rel,
-                                                memory_order_acquire)) /* J0 */
+    uintptr_t state = tn_joinword_detach(&f->join);
+    if (state == TN_JOIN_OPEN)
         return 0;
     if (state != TN_JOIN_DONE)
         return EINVAL;

@@ -9,6 +9,7 @@
 #include "scheduler.h"
 #include "poller.h"
 #include "idle.h"
+#include "joinword.h"
 #include "timer.h"
 #include "sanitize.h"
 #include "waitword.h"
@@ -20,17 +21,7 @@
 
 /* ---- fibres ---- */
 
-/* fibre.join: who gets the fibre's end.
- *   OPEN -> (joiner) -> DONE        a joiner registers, the end finds it
- *   OPEN -> DONE                    nobody yet: the joiner will find DONE
- *   OPEN -> DETACHED                nobody ever: the end releases the fibre
- *   (joiner) -> OPEN                a joiner with deadline or token gave up
- * A joiner is a pointer with a tag. One that must be told apart from its own giving up (TIMED) or is no fibre
- * (THREAD) is told through CLOSING, during which it must not go away. */
-enum { TN_JOIN_OPEN = 0, TN_JOIN_DONE = 1, TN_JOIN_DETACHED = 2, TN_JOIN_CLOSING = 3 };
-enum { TN_JOIN_FIBRE = 0, TN_JOIN_TIMED = 4, TN_JOIN_THREAD = 8, TN_JOIN_TAGS = 15 };
-
-/* fibre.wait: see waitword.h. */
+/* fibre.join: see joinword.h; fibre.wait: see waitword.h. */
 struct fibre {
     struct tn_fibre pub;
 
@@ -41,7 +32,7 @@ struct fibre {
     uint32_t exclusive_stack;    /* of an unusual size: its pages; 0: from the pool */
 
     /* anyone */
-    _Atomic(uintptr_t) join;
+    tn_joinword join;
     _Atomic(uint64_t) wait;
 
     struct tn_timer timer;       /* under the timers' lock */
@@ -64,7 +55,7 @@ enum core_count {
 
 /* What the next stack does for the one that was left, right after a switch: the one moment at which the former
  * fibre is surely off its stack ("switch, then register", 004 §3.3.7). */
-enum after { AFTER_NOTHING, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT };
+enum after { AFTER_NOTHING, AFTER_YIELD, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT };
 
 struct worker {
     struct tn_worker pub;
@@ -105,6 +96,7 @@ struct cluster {
     struct tn_timers timers;
     void *poller;                /* the poller's state */
     bool sched_ready, poller_open;
+    _Atomic(bool) in_poller;     /* an idle worker waits in the poller in place of parking */
     int64_t idle_mode, spin_us, pin;
     int64_t sched_knobs[TN_KNOBS_MAX], poller_knobs[TN_KNOBS_MAX];
     unsigned first_cpu;

@@ -41,12 +41,13 @@ struct tn_poller {
     unsigned (*poll)(void *state, struct tn_list *ready, unsigned max, tn_time deadline);
 
     /* A worker has nothing to do. True: it shall wait in poll(deadline) in place of parking, and wake() ends
-     * that wait. False or left out: it parks on its own word. busy() tells that it has left that state. */
+     * that wait; the core lets one worker of the cluster do so at a time, the others park on their own words. False or
+     * left out: it parks. busy() tells that it has left that state. */
     bool (*idle)(void *state, struct tn_worker *me);
     void (*busy)(void *state, struct tn_worker *me);
 
-    /* End one wait in poll(). Any thread. Required where idle() can return true. A wake before the wait is
-     * remembered. */
+    /* End the wait in poll(). Any thread. Required where idle() can return true. A wake before the wait is
+     * remembered; one too many does no harm. */
     void (*wake)(void *state);
 };
 

@@ -65,16 +65,14 @@ static inline uint64_t tn_random(struct tn_worker *me)
     return z ^ (z >> 31);
 }
 
-/* Bring in what a switch to `f` will touch: its control block now; its stack, when the block is in cache. */
-static inline void tn_prefetch_fibre(struct tn_link *link)
-{
-    __builtin_prefetch(link, 1);
-}
-static inline void tn_prefetch_stack(struct tn_link *link)
+/* Bring into the cache what a switch to the fibre of `link` will touch of its stack, and the control block of the one
+ * behind it in its list: whose stack is for the next call. */
+static inline void tn_prefetch(struct tn_link *link)
 {
     char *sp = tn_fibre_of(link)->context;
     __builtin_prefetch(sp, 1);
     __builtin_prefetch(sp + 64, 1);
+    __builtin_prefetch(link->next, 1);
 }
 
 #if TN_OBSERVE
@@ -164,9 +162,10 @@ struct tn_scheduler {
 
     /* The fibre that `me` runs next, or NULL if it finds nothing without stealing. The caller owns it. Called
      * on each yield, wait and exit, on the stack of the fibre that is about to stop, which ready() sees only
-     * after the switch. With `hard` the running fibre has yielded hard: what waits in the cluster's yield queue
-     * counts before what this worker would prefer. */
-    struct tn_fibre *(*next)(struct tn_worker *me, bool hard);
+     * after the switch. With `fair` the module looks first at what it would otherwise look at last: what all workers
+     * share, above all fibres that have yielded hard. That is so after a hard yield, and at every 64th call, so that
+     * no stream of local work starves the rest. */
+    struct tn_fibre *(*next)(struct tn_worker *me, bool fair);
 
     /* Move fibres from `victim` to `me`, so that next(me) finds them. Returns how many; 0 also when it lost a
      * race. Called after next() found nothing, before parking, with each victim in turn. May be left out by a

@@ -35,24 +35,26 @@ static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why
 
 static void retire(struct worker *w, struct fibre *f);
 
-/* What the fibre that was left had to wait for, other than being ready again at once. */
-static __attribute__((noinline)) void after_other(struct worker *w, enum after what)
+/* What the fibre that was left had to wait for. */
+static __attribute__((noinline)) void after_any(struct worker *w, enum after what)
 {
     struct fibre *f = w->after_fibre;
     if (what == AFTER_EXIT)
         retire(w, f);
-    else if (what == AFTER_SUSPEND && !w->after_commit(f, w->after_arg))
+    else if (what == AFTER_READY)
+        make_ready(w, f, w->after_why);
+    else if (!w->after_commit(f, w->after_arg))
         make_ready(w, f, TN_WOKEN);
 }
 
-/* On the new stack, first of all. */
+/* On the new stack, first of all. The commonest case is kept in line. */
 static inline void after_switch(struct worker *w)
 {
     enum after what = w->after;
-    if (__builtin_expect(what == AFTER_READY, 1))
-        make_ready(w, w->after_fibre, w->after_why);
+    if (what == AFTER_YIELD)
+        make_ready(w, w->after_fibre, TN_YIELDED);
     else if (what != AFTER_NOTHING)
-        after_other(w, what);
+        after_any(w, what);
 }
 
 /* Whom w has just left: a fibre, or its own loop. */
@@ -89,8 +91,8 @@ static inline void leaving(struct worker *w, struct fibre *f, enum tn_why why)
         TN_SCHED(cluster_of(w->pub.cluster))->stopping(&w->pub, &f->pub, why);
 }
 
-/* Time to look up from work: timers, poller, a worker that shall leave, a runtime that stops? Every 64th
- * scheduling point, and when another thread asks. */
+/* Time to look up from work: timers, poller, a worker that shall leave, a runtime that stops, work that all share?
+ * Every 64th scheduling point, and when another thread asks. */
 enum { LOOK_UP = 64 };
 
 static void look_up(struct worker *w);
@@ -104,14 +106,15 @@ static inline bool tick(struct worker *w)
 }
 
 /* The next fibre for w, whose current one is about to stop; NULL: w's own loop shall search. */
-static inline struct fibre *next_fibre(struct worker *w, bool hard)
+static inline struct fibre *next_fibre(struct worker *w, bool fair)
 {
     if (tick(w)) {
         look_up(w);
         if (must_leave(w))
             return NULL;
+        fair = true;
     }
-    return fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, hard));
+    return fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));
 }
 
 /* Stop the current fibre, go on with `next` or, if that is NULL, in the worker's loop. */

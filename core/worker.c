@@ -190,7 +190,9 @@ enum { WATCH_NS = 60000, WATCH_MAX_NS = 2000000 };
 static void park(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    bool polling = binding_poller->idle != NULL && binding_poller->idle(cl->poller, &w->pub);
+    /* One worker at a time waits in the poller, so that a wake-up there reaches the one that it is meant for. */
+    bool polling = binding_poller->idle != NULL && binding_poller->idle(cl->poller, &w->pub) &&
+                   !atomic_exchange_explicit(&cl->in_poller, true, memory_order_relaxed); /* relaxed: a turn only */
     if (w->searching) {
         w->searching = false;
         tn_idle_search_end(&cl->idle);
@@ -223,8 +225,11 @@ static void park(struct worker *w)
     }
     if (!tn_idle_withdraw(&cl->idle, &w->slot))
         w->searching = true; /* by whoever woke us */
-    if (polling && binding_poller->busy != NULL)
-        binding_poller->busy(cl->poller, &w->pub);
+    if (polling) {
+        if (binding_poller->busy != NULL)
+            binding_poller->busy(cl->poller, &w->pub);
+        atomic_store_explicit(&cl->in_poller, false, memory_order_relaxed); /* relaxed: a turn only */
+    }
 }
 
 /* A worker that goes to work may have been the watcher: while timers run or an owner holds work back, one of the
@@ -262,9 +267,7 @@ void *worker_main(void *worker)
     if (TN_SCHED(cl)->worker_join != NULL)
         TN_SCHED(cl)->worker_join(&w->pub);
     while (!must_leave(w)) {
-        if (tick(w))
-            look_up(w);
-        struct fibre *f = fibre_of(TN_SCHED(cl)->next(&w->pub, false));
+        struct fibre *f = next_fibre(w, false);
         if (f == NULL) {
             look_up(w);
             f = fibre_of(TN_SCHED(cl)->next(&w->pub, false));

@@ -2,6 +2,7 @@
  *
  * Contexts on POSIX ucontext: portable, and a system call a switch for the signal mask (004 §3.3.1, row H6).
  */
+#define _GNU_SOURCE
 #include "../platform.h"
 
 #include <stdlib.h>

@@ -114,18 +114,51 @@ int tn_guard(void *base, size_t stride, size_t n)
     return 0;
 }
 
-_Atomic(bool) tn_fence_symmetric;
+/* ---- the heavy fence ---- */
 
-/* Register once, at load time: before any thread relies on the light fence being light. */
+static bool have_membarrier;
+
+#if defined(__x86_64__)
+/* Taking write access from a page makes the kernel interrupt every processor that runs a thread of this process, to
+ * forget the old entry: each of them has then executed a full fence. */
+static pthread_mutex_t page_lock = PTHREAD_MUTEX_INITIALIZER;
+static char *page_to_protect;
+
+static void fence_by_page(void)
+{
+    pthread_mutex_lock(&page_lock);
+    if (page_to_protect == NULL)
+        page_to_protect = tn_map(tn_page());
+    if (page_to_protect == NULL || mprotect(page_to_protect, tn_page(), PROT_READ | PROT_WRITE) != 0)
+        tn_die("tenter: no membarrier, and no page for the fence that replaces it");
+    *page_to_protect = 1; /* brought in, or there would be no entry to forget */
+    if (mprotect(page_to_protect, tn_page(), PROT_READ) != 0)
+        tn_die("tenter: no membarrier, and mprotect fails");
+    pthread_mutex_unlock(&page_lock);
+}
+#else
+_Atomic(bool) tn_fence_symmetric;
+#endif
+
+/* Register once, at load time: before any thread relies on the light fence being light. TENTER_MEMBARRIER=0 does
+ * without it, as an old kernel would. */
 __attribute__((constructor)) static void fence_init(void)
 {
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
-        atomic_store_explicit(&tn_fence_symmetric, true, memory_order_relaxed); /* no thread exists yet */
+    const char *wish = tn_getenv("TENTER_MEMBARRIER");
+    have_membarrier = (wish == NULL || *wish != '0') &&
+                      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+#if !defined(__x86_64__)
+    atomic_store_explicit(&tn_fence_symmetric, !have_membarrier, memory_order_relaxed); /* relaxed: no thread yet */
+#endif
 }
 
 void tn_fence_heavy(void)
 {
-    if (atomic_load_explicit(&tn_fence_symmetric, memory_order_relaxed) ||
-        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
-        atomic_thread_fence(memory_order_seq_cst); /* one half of the symmetric pair */
+    if (have_membarrier && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+        return;
+#if defined(__x86_64__)
+    fence_by_page();
+#else
+    atomic_thread_fence(memory_order_seq_cst); /* one half of the symmetric pair */
+#endif
 }

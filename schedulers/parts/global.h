@@ -15,7 +15,7 @@
 
 enum { YIELD_EVERY = 8 };
 
-static int global_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
+static __attribute__((noinline)) int global_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
     struct local_cluster *c = f->cluster->sched;
     if (why == TN_YIELDED || why == TN_YIELDED_HARD) {
@@ -37,11 +37,11 @@ static int global_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why wh
     return 0;
 }
 
-static struct tn_fibre *global_next(struct tn_worker *me, bool hard)
+static __attribute__((noinline)) struct tn_fibre *global_next(struct tn_worker *me, bool fair)
 {
     struct local_cluster *c = me->cluster->sched;
     struct tn_link *f = NULL;
-    if (hard || ++local_of(me)->ticks % YIELD_EVERY == 0)
+    if (fair || ++local_of(me)->ticks % YIELD_EVERY == 0)
         f = tn_locked_queue_pop_front(&c->yields);
     if (f == NULL && !LOCAL_LIFO)
         f = tn_mpmc_pop(c->ring);
@@ -82,14 +82,22 @@ static void global_drain(struct tn_cluster *cl, struct tn_list *out)
 
 /* ---- the verbs of both layouts ---- */
 
-static int either_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
+/* From the worker's own line, where it is read at each scheduling point; a constant where the build fixes it. */
+static inline bool local_is_global(struct tn_worker *me)
 {
-    return KNOB(f->cluster, layout) == LAYOUT_GLOBAL ? global_ready(me, f, why) : local_ready(me, f, why);
+    const int64_t layout = TN_KNOB_FIX_(TN_KNOB_OWNER, layout, local_of(me)->global);
+    return layout == LAYOUT_GLOBAL;
 }
 
-static struct tn_fibre *either_next(struct tn_worker *me, bool hard)
+static int either_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
-    return KNOB(me->cluster, layout) == LAYOUT_GLOBAL ? global_next(me, hard) : local_next(me, hard);
+    bool global = me != NULL ? local_is_global(me) : KNOB(f->cluster, layout) == LAYOUT_GLOBAL;
+    return __builtin_expect(global, 0) ? global_ready(me, f, why) : local_ready(me, f, why);
+}
+
+static struct tn_fibre *either_next(struct tn_worker *me, bool fair)
+{
+    return __builtin_expect(local_is_global(me), 0) ? global_next(me, fair) : local_next(me, fair);
 }
 
 static struct tn_worker *either_victim(struct tn_worker *me, unsigned attempt)

@@ -12,7 +12,7 @@
  *     inbox    what did not fit in, and what others placed here: a locked list; after all that
  *
  * and the cluster: the shared queue (from threads that are no workers of it) and the yield queue (hard yields).
- * Both come last, and first every FAIR_EVERY-th time, so that no local stream of work starves them.
+ * Both come last, and first when next() is asked to be fair.
  *
  * Private part and soft yields are guarded by the owner-biased lock (biased.h): their owner uses no atomic
  * read-modify-write. When the private part is full, its older half goes to open. A thief that sees two or more
@@ -68,7 +68,7 @@ enum { SPAWN_PARENT, SPAWN_CHILD };
 enum { VICTIMS_RANDOM, VICTIMS_NEAREST };
 enum { PLACE_WAKER, PLACE_HOME };
 
-enum { SOFT_AFTER = 8, FAIR_EVERY = 64, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128 };
+enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128 };
 
 enum { LOCAL_SPILL, LOCAL_OVERFLOW, LOCAL_ASKED, LOCAL_REVOKED, LOCAL_SHARED };
 static const struct tn_counter_row local_counters[] = {
@@ -91,7 +91,8 @@ struct local_worker {
     /* thieves write, owner reads */
     _Atomic(uint32_t) asked;
     /* owner only */
-    uint32_t ticks;
+    bool global;                 /* layout=global */
+    uint32_t ticks;              /* layout=global: calls of next */
     uint32_t start;              /* of this round of victims */
     local_open *open;
 
@@ -191,11 +192,19 @@ static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refu
 static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
     struct local_cluster *c = f->cluster->sched;
+    if (why == TN_YIELDED && me != NULL) {
+        struct local_worker *l = local_of(me);
+        uint32_t turn = tn_biased_enter(&l->lock);
+        tn_list_push_back(&l->soft, &f->link);
+        local_publish(l);
+        tn_biased_leave(&l->lock, turn);
+        return 0;
+    }
     if (why == TN_YIELDED_HARD) {
         tn_locked_queue_push_back(&c->yields, &f->link);
         return 0;
     }
-    if (KNOB(f->cluster, place) == PLACE_HOME && why == TN_WOKEN && f->home != NULL && f->home != me &&
+    if (why == TN_WOKEN && KNOB(f->cluster, place) == PLACE_HOME && f->home != NULL && f->home != me &&
         f->home->cluster == f->cluster) {
         struct tn_worker *home = f->home;
         tn_locked_queue_push_back(&local_of(home)->inbox, &f->link);
@@ -205,14 +214,6 @@ static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_
         tn_locked_queue_push_back(&c->shared, &f->link);
         return 0;
     }
-    struct local_worker *l = local_of(me);
-    if (why == TN_YIELDED) {
-        uint32_t turn = tn_biased_enter(&l->lock);
-        tn_list_push_back(&l->soft, &f->link);
-        local_publish(l);
-        tn_biased_leave(&l->lock, turn);
-        return 0;
-    }
     if (why == TN_SPAWNED && KNOB(f->cluster, spawn) == SPAWN_CHILD)
         return TN_RUN_NOW;
     return local_push(me, f, why == TN_SPAWNED && KNOB(f->cluster, full) == FULL_REFUSE);
@@ -220,7 +221,7 @@ static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_
 
 /* ---- next ---- */
 
-static struct tn_link *local_shared(struct tn_worker *me)
+static __attribute__((noinline)) struct tn_link *local_shared(struct tn_worker *me)
 {
     struct local_cluster *c = me->cluster->sched;
     struct tn_link *f = tn_locked_queue_pop_front(&c->yields);
@@ -233,11 +234,11 @@ static struct tn_link *local_shared(struct tn_worker *me)
     return f;
 }
 
-static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
+static inline struct tn_fibre *local_next(struct tn_worker *me, bool fair)
 {
     struct local_worker *l = local_of(me);
     struct tn_link *f = NULL;
-    if (__builtin_expect(hard || ++l->ticks % FAIR_EVERY == 0, 0) && (f = local_shared(me)) != NULL)
+    if (__builtin_expect(fair, 0) && (f = local_shared(me)) != NULL)
         return tn_fibre_of(f);
     if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0, 0)) /* relaxed: a hint */
         local_answer(me);
@@ -255,7 +256,7 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool hard)
         l->since_soft = 0;
         f = tn_list_pop_front(&l->soft);
         if (l->soft.head != NULL)
-            tn_prefetch_stack(l->soft.head);
+            tn_prefetch(l->soft.head);
     } else if (private && (LOCAL_LIFO || !open)) {
         l->since_soft++;
         f = l->slot[(LOCAL_LIFO ? --l->tail : l->head++) & (l->limit - 1)];
@@ -376,6 +377,7 @@ static int local_worker_init(struct tn_worker *me)
     struct local_worker *l = local_of(me);
     size_t capacity = local_round(KNOB(me->cluster, capacity));
     tn_locked_queue_init(&l->inbox);
+    l->global = KNOB(me->cluster, layout) == LAYOUT_GLOBAL;
     l->limit = KNOB(me->cluster, private) != 0 ? (uint32_t)local_round(KNOB(me->cluster, private)) : 0;
     l->open = tn_sched_alloc(OPEN(bytes)(capacity));
     l->slot = tn_sched_alloc((l->limit + 1) * sizeof *l->slot);

@@ -20,9 +20,9 @@ static int skeleton_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why 
     return 0;
 }
 
-static struct tn_fibre *skeleton_next(struct tn_worker *me, bool hard)
+static struct tn_fibre *skeleton_next(struct tn_worker *me, bool fair)
 {
-    (void)hard;
+    (void)fair;
     return tn_fibre_of(tn_locked_queue_pop_front(me->cluster->sched));
 }
 
