@@ -132,18 +132,23 @@ static inline struct tn_idle_slot *tn_idle_watcher(struct tn_idle *idle)
     return watcher;
 }
 
-/* Take one worker off the list to wake it: `which` if it is idle, else the most recently idle one, preferring one
- * that does not watch. It counts as searching from here. NULL: nobody there. The caller unparks or starts it, by
+/* Whom to wake: the most recently idle one that does not watch; the watcher; one that has no thread yet. */
+static inline struct tn_idle_slot *tn_idle_choose_(struct tn_idle *idle)
+{
+    struct tn_idle_slot *s = idle->head;
+    while (s != NULL && (s->unborn || s == idle->watcher))
+        s = s->next;
+    return s != NULL ? s : idle->watcher != NULL ? idle->watcher : idle->head;
+}
+
+/* Take one worker off the list to wake it: `which` if it is idle, else as tn_idle_choose_ says. It counts as searching from here. NULL: nobody there. The caller unparks or starts it, by
  * what `*how` says it slept on. */
 static inline struct tn_idle_slot *tn_idle_take(struct tn_idle *idle, struct tn_idle_slot *which, uint32_t *how)
 {
     tn_spinlock_lock(&idle->lock);
     struct tn_idle_slot *s = which;
-    if (s == NULL || !s->listed) {
-        s = idle->head;
-        if (s != NULL && s == idle->watcher && s->next != NULL)
-            s = s->next;
-    }
+    if (s == NULL || !s->listed)
+        s = tn_idle_choose_(idle);
     if (s != NULL)
         *how = tn_idle_take_(idle, s);
     tn_spinlock_unlock(&idle->lock);

@@ -24,12 +24,17 @@ static void begin(unsigned high, unsigned low)
     abort();
 }
 
+/* Alone in a function, because getcontext may seem to return twice. */
+static __attribute__((noinline)) void initialise(ucontext_t *u)
+{
+    getcontext(u); /* fails only for a bad address */
+}
+
 void *tn_context_make(void *top, size_t bytes, void (*entry)(void *arg))
 {
     uintptr_t at = ((uintptr_t)top - sizeof(struct context)) & ~(uintptr_t)63;
     struct context *c = (struct context *)at;
-    if (getcontext(&c->u) != 0)
-        return NULL;
+    initialise(&c->u);
     size_t above = (size_t)((uintptr_t)top - at);
     c->u.uc_stack.ss_sp = (char *)top - bytes;
     c->u.uc_stack.ss_size = bytes - above;
