@@ -76,7 +76,7 @@ static bool number(const char *text, size_t length, int64_t *value)
     end += shift != 0;
     if (errno != 0 || end == digits || *end != '\0' || v > INT64_MAX >> (shift + 1) || v < -(INT64_MAX >> (shift + 1)))
         return false;
-    *value = v * ((int64_t)1 << shift);
+    *value = (int64_t)v * ((int64_t)1 << shift);
     return true;
 }
 

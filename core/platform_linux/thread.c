@@ -22,12 +22,12 @@ void tn_self_set(void *self)
     tn_self_slot = self;
 }
 
-__attribute__((noinline, noclone)) void *tn_self_now(void)
+__attribute__((noinline)) void *tn_self_now(void)
 {
     return tn_self_slot;
 }
 
-__attribute__((noinline, noclone)) int *tn_errno_address(void)
+__attribute__((noinline)) int *tn_errno_address(void)
 {
     return &errno;
 }

@@ -2,7 +2,7 @@
  *
  * layout=global: one queue for the whole cluster (003 §4.3 starts from it). fifo: the FAD+CAS ring, and behind it a
  * locked list for what does not fit in; lifo: a locked stack. Every yield goes to the cluster's yield queue, which
- * comes before the main one every YIELD_EVERY-th time.
+ * comes before the main one every YIELD_EVERY-th time, and every other time that next() is asked to be fair.
  *
  * Order of fifo: what lies in the list is newer than all in the ring, because nothing enters the ring while the
  * list holds anything (up to the races of several workers that look at the same time).
@@ -40,8 +40,9 @@ static __attribute__((noinline)) int global_ready(struct tn_worker *me, struct t
 static __attribute__((noinline)) struct tn_fibre *global_next(struct tn_worker *me, bool fair)
 {
     struct local_cluster *c = me->cluster->sched;
+    struct local_worker *l = local_of(me);
     struct tn_link *f = NULL;
-    if (fair || ++local_of(me)->ticks % YIELD_EVERY == 0)
+    if ((fair && (l->was_fair = !l->was_fair)) || ++l->ticks % YIELD_EVERY == 0)
         f = tn_locked_queue_pop_front(&c->yields);
     if (f == NULL && !LOCAL_LIFO)
         f = tn_mpmc_pop(c->ring);

@@ -12,7 +12,8 @@
  *     inbox    what did not fit in, and what others placed here: a locked list; after all that
  *
  * and the cluster: the shared queue (from threads that are no workers of it) and the yield queue (hard yields).
- * Both come last, and first when next() is asked to be fair.
+ * Inbox, shared and yield queue come last, and first when next() is asked to be fair, though not twice in a row:
+ * where every yield is hard, local work must not starve either.
  *
  * Private part and soft yields are guarded by the owner-biased lock (biased.h): their owner uses no atomic
  * read-modify-write. When the private part is full, its older half goes to open. A thief that sees two or more
@@ -92,7 +93,8 @@ struct local_worker {
     _Atomic(uint32_t) asked;
     /* owner only */
     bool global;                 /* layout=global */
-    uint32_t ticks;              /* layout=global: calls of next */
+    bool was_fair;               /* the last fair call looked at the shared queues first */
+    uint32_t ticks;              /* fibres taken from shared queues; layout=global: calls of next */
     uint32_t start;              /* of this round of victims */
     local_open *open;
 
@@ -221,16 +223,20 @@ static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_
 
 /* ---- next ---- */
 
+/* From what comes last otherwise. Each of the three comes first in turn: two fibres that yield hard to each other keep
+ * the yield queue filled for ever, and would hide the others. */
 static __attribute__((noinline)) struct tn_link *local_shared(struct tn_worker *me)
 {
     struct local_cluster *c = me->cluster->sched;
-    struct tn_link *f = tn_locked_queue_pop_front(&c->yields);
-    if (f == NULL)
-        f = tn_locked_queue_pop_front(&c->shared);
-    if (f == NULL)
-        f = tn_locked_queue_pop_front(&local_of(me)->inbox);
-    if (f != NULL)
+    struct local_worker *l = local_of(me);
+    struct tn_locked_queue *queue[] = {&c->yields, &c->shared, &l->inbox};
+    struct tn_link *f = NULL;
+    for (uint32_t i = 0; i < 3 && f == NULL; i++)
+        f = tn_locked_queue_pop_front(queue[(l->ticks + i) % 3]);
+    if (f != NULL) {
+        l->ticks++;
         TN_COUNT_ADD(me, LOCAL_SHARED, 1);
+    }
     return f;
 }
 
@@ -238,7 +244,7 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool fair)
 {
     struct local_worker *l = local_of(me);
     struct tn_link *f = NULL;
-    if (__builtin_expect(fair, 0) && (f = local_shared(me)) != NULL)
+    if (__builtin_expect(fair, 0) && (l->was_fair = !l->was_fair) && (f = local_shared(me)) != NULL)
         return tn_fibre_of(f);
     if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0, 0)) /* relaxed: a hint */
         local_answer(me);
@@ -290,16 +296,16 @@ static bool local_hogged(struct local_worker *v)
 
 /* Take what a hog holds: the older half of its private part, or of its soft yields. */
 static __attribute__((noinline, cold)) size_t local_take_held(struct tn_worker *me, struct local_worker *v,
-                                                              void *out[])
+                                                              size_t max, void *out[])
 {
     size_t n = 0;
     if (!tn_biased_revoke(&v->lock, PATIENCE))
         return 0;
     uint32_t half = (v->tail - v->head + 1) / 2;
-    while (n < half && n < STEAL_MAX)
+    while (n < half && n < max)
         out[n++] = v->slot[v->head++ & (v->limit - 1)];
     size_t soft = (v->soft.count + 1) / 2;
-    while (half == 0 && n < soft && n < STEAL_MAX)
+    while (half == 0 && n < soft && n < max)
         out[n++] = tn_list_pop_front(&v->soft);
     local_publish(v);
     tn_biased_restore(&v->lock);
@@ -324,7 +330,7 @@ static unsigned local_steal(struct tn_worker *me, struct tn_worker *victim)
     uint32_t held = atomic_load_explicit(&v->held, memory_order_relaxed); /* relaxed: a hint */
     if (n == 0 && held != 0) {
         if (local_hogged(v))
-            n = local_take_held(me, v, got);
+            n = local_take_held(me, v, max, got);
         else if (held > 1)
             atomic_store_explicit(&v->asked, 1, memory_order_relaxed); /* relaxed: a hint */
     }
