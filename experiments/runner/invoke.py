@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""One invocation becomes one row."""
+from __future__ import annotations
+
+import os
+import shlex
+from datetime import datetime, timezone
+from typing import Any
+
+from . import child, environment
+from .build import Build, Variant
+from .plan import Invocation
+from .store import Results
+
+
+def invoke(results: Results, invocation: Invocation, variant: Variant, built: Build,
+           binary: str | None, env_id: str) -> dict[str, Any]:
+    """Runs it, keeps its output, and returns its row; nothing runs where nothing was built."""
+    cell, block = invocation.cell, invocation.block
+    row: dict[str, Any] = {
+        "schema": 1, "cell": cell.id(binary), "block": block, "order": invocation.order,
+        "status": "skipped", "message": None, "program": cell.program, "params": cell.params,
+        "options": cell.options,
+        "build": {**dict(variant.options), "compiler": variant.compiler},
+        "optional": cell.optional, "oversubscribed": cell.oversubscribed,
+        "binary": None, "binary_file": binary, "env_id": env_id, "seed": invocation.seed,
+        "reps": cell.reps, "warmup": cell.warmup, "program_params": None,
+        "samples": [], "hist": {}, "counters": {}, "clock": None, "load_kind": None,
+        "rusage": None, "load": list(os.getloadavg()), "steal_pct": None,
+        "isolated": environment.isolated(), "output_path": None, "timeout_s": cell.timeout,
+        "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), "wall_s": 0.0}
+    path = built.programs.get(cell.program)
+    if path is not None:
+        _run(results, row, [str(path), *cell.arguments(invocation.seed)], cell.timeout)
+    elif cell.program in built.absent:
+        row["message"] = (f"{built.problems[cell.program]}; ./tenter doctor says what may be "
+                          "missing")
+    else:
+        row.update(status="failed", output_path=f"output/build-{variant.name}.txt",
+                   message=f"does not compile: {built.problems[cell.program]}")
+    return row
+
+
+def _run(results: Results, row: dict[str, Any], command: list[str], timeout: float) -> None:
+    before = environment.processor_times()
+    ended = child.run(command, timeout)
+    row.update(status=ended.status, message=ended.message, rusage=ended.rusage,
+               started=ended.started, wall_s=round(ended.wall, 6),
+               steal_pct=environment.steal(before, environment.processor_times()))
+    if ended.said is not None:
+        said = ended.said
+        row.update(binary=said["binary"], program_params=said.get("params"),
+                   samples=said["samples"], hist=said.get("hist") or {},
+                   counters=said.get("counters") or {}, clock=said.get("clock"),
+                   load_kind=said.get("load"))
+    text = ("$ " + shlex.join(command) + "\n").encode() + ended.stdout
+    if ended.stderr:
+        text += b"\n--- standard error ---\n" + ended.stderr
+    row["output_path"] = results.output(f"{row['cell']}-{row['block']}.txt", text)

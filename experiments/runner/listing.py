@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""The verb `list`: modules, pollers, workloads, matrices, knobs with their ranges."""
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from . import known, matrix as matrices
+from .build import Build, Builder, MesonBuilder, Variant, build
+from .errors import GOOD, Stop
+from .progress import say
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="./tenter list", allow_abbrev=False,
+        description="Modules, pollers, workloads, matrices, and knobs with their ranges. Modules "
+                    "and knobs are what the C side says of itself, so this builds it first.")
+    out.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    return out
+
+
+def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> int:
+    args = parser().parse_args(argv)
+    builder = builder or MesonBuilder(root, say=say)
+    said = known.config(root, builder)
+    said["workloads"] = _workloads(root, builder)
+    said["matrices"] = [_matrix(root, name) for name in matrices.names(root)]
+    print(json.dumps(said, indent=1) if args.json else _text(said))
+    return GOOD
+
+
+def _workloads(root: Path, builder: Builder) -> list[dict[str, Any]]:
+    modules = known.modules(root)
+    built: Build = build(builder, Variant((("schedulers", ",".join(modules)),)),
+                         known.sources(root))
+    out: list[dict[str, Any]] = []
+    for name in known.sources(root):
+        entry: dict[str, Any] = {"name": name, "options": None, "missing": None}
+        try:
+            if name in built.programs:
+                entry["options"] = known.options_of(built.programs[name])
+            else:
+                entry["missing"] = built.problems[name]
+        except Stop as error:
+            entry["missing"] = str(error)
+        out.append(entry)
+    return out
+
+
+def _matrix(root: Path, name: str) -> dict[str, Any]:
+    path = matrices.find(root, name)
+    try:
+        loaded = matrices.load(root, path)
+    except Stop as error:
+        return {"name": name, "title": f"broken: {error}", "row": None, "cells": 0, "blocks": 0}
+    return {"name": name, "title": loaded.title, "row": loaded.row, "cells": len(loaded.cells),
+            "blocks": loaded.blocks, "path": str(path.relative_to(root))}
+
+
+def _option(entry: dict[str, Any], indent: str = "    ") -> str:
+    unit = f" {entry['unit']}" if entry.get("unit") not in (None, "", "1") else ""
+    text = f"{indent}{entry['name']:<16} {known.range_text(entry)}{unit}"
+    if entry.get("default") is not None:
+        text += f" (default {entry['default']})"
+    text = f"{text:<58}  {entry.get('help', '')}".rstrip()
+    return text + (f"  [{entry['from']}]" if entry.get("from") else "")
+
+
+def _text(said: dict[str, Any]) -> str:
+    lines: list[str] = []
+    for key, title in (("schedulers", "Modules"), ("pollers", "Pollers")):
+        lines += [title]
+        for entry in said.get(key, []):
+            lines += [f"  {entry['name']:<10} {entry.get('summary', '')}".rstrip()]
+            lines += [_option(k) for k in entry.get("knobs", [])]
+    lines += ["Knobs of the runtime"]
+    lines += [_option(k, "  ") for k in said.get("runtime", {}).get("knobs", [])]
+    lines += ["Workloads"]
+    for entry in said["workloads"]:
+        lines += [f"  {entry['name']}" + (f"  (not here: {entry['missing']})"
+                                          if entry["missing"] else "")]
+        lines += [_option(o) for o in entry["options"] or [] if not o.get("common")]
+    lines += ["Matrices"]
+    for entry in said["matrices"]:
+        row = f", row {entry['row']}" if entry["row"] else ""
+        lines += [f"  {entry['name']:<10} {entry['title']} ({entry['cells']} cells × "
+                  f"{entry['blocks']} blocks{row})"]
+    return "\n".join(lines)

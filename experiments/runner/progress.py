@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""A bar with an estimate on a terminal, plain lines elsewhere; always on standard error."""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .plan import human
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class Progress:
+    def __init__(self, count: int) -> None:
+        self.count, self.done = count, 0
+        self._bar: Any = None
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+            tqdm.monitor_interval = 0
+            self._bar = tqdm(total=count, unit="cell", file=sys.stderr, dynamic_ncols=True,
+                             bar_format="{n_fmt}/{total_fmt} |{bar}| {elapsed}{postfix}")
+
+    def say(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.write(text, file=sys.stderr)
+        else:
+            say(text)
+
+    def begins(self, label: str, left: float) -> None:
+        if self._bar is not None:
+            self._bar.set_postfix_str(f"about {human(left)} left · {label}")
+
+    def ended(self, label: str, status: str, message: str | None, wall: float,
+              left: float) -> None:
+        self.done += 1
+        text = f"{label}: {status}" + (f": {message}" if message else f", {wall:.1f} s")
+        if self._bar is not None:
+            self._bar.update(1)
+            if status != "ok":
+                self._bar.write(text, file=sys.stderr)
+        else:
+            rest = f"; about {human(left)} left" if self.done < self.count else ""
+            say(f"[{self.done}/{self.count}] {text}{rest}")
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()

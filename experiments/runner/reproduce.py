@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""The verb `reproduce`: run the matrix of a row, draw its figures, judge each of its claims."""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from . import claims, figures, stats, tidy
+from .errors import GOOD, INCOMPLETE, INTERRUPTED, UNSUPPORTED, WRONG, Stop, nearest
+
+ROOT = Path(__file__).resolve().parents[2]
+#: title and metric of each column of the printed table; what the data do not have is left out
+COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_ns"),
+           ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"))
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="./tenter reproduce", allow_abbrev=False,
+        description="Run what a result of the source works needs, draw it in its own axes, and "
+                    "judge each claim: holds, does not hold, or not decidable here.",
+        epilog="Exit codes: 0 every claim has a verdict, whichever; 1 with --strict where a claim "
+               "does not hold, or a program gave a wrong answer; 2 usage; 3 nothing could be "
+               "judged; 77 the row is not available yet; 130 interrupted.")
+    add = out.add_argument
+    add("id", nargs="?", metavar="ID", help="row, as --list shows it (M7.1)")
+    add("--quick", action="store_true", help="fewer blocks, repetitions and packets")
+    add("--strict", action="store_true", help="exit 1 where a claim does not hold")
+    add("--list", action="store_true", help="the rows, and which of them can be run")
+    add("--json", action="store_true", help="one JSON object on standard output")
+    add("--from", dest="source", type=Path, metavar="DIR",
+        help="judge a results folder that is there already, run nothing")
+    add("--out", type=Path, metavar="DIR", help="results folder (default: results/ID-UTCTIME)")
+    return out
+
+
+def find(row_id: str) -> dict[str, Any]:
+    """The row of this ID, in any case of its letters; an unknown one names the nearest."""
+    by_id = {str(r["id"]): r for r in claims.rows()}
+    for name, row in by_id.items():
+        if name.lower() == row_id.lower():
+            return row
+    near = nearest(row_id.upper(), by_id)
+    raise Stop(f"unknown row '{row_id}' ({near}; --list shows all {len(by_id)})")
+
+
+def main(argv: list[str]) -> int:
+    args = parser().parse_args(argv)
+    if args.list:
+        return _list(args.json)
+    if args.id is None:
+        raise Stop("which row? ./tenter reproduce ID (--list shows them)")
+    row = find(args.id)
+    if not row["available"]:
+        raise Stop(f"{row['id']} is not available yet: it needs {' and '.join(row['needs'])}",
+                   UNSUPPORTED)
+    code, folder = _measure(row, args)
+    if code == INTERRUPTED or not (folder / "rows.jsonl").exists():
+        return code or INCOMPLETE
+    said = judge(row, folder)
+    if args.json:
+        print(json.dumps(said, indent=1))
+    else:
+        _print(row, folder, said)
+    if not said["usable"]:
+        return INCOMPLETE
+    failed = any(v["verdict"] == claims.FAILS for v in said["verdicts"])
+    return WRONG if code == WRONG or (args.strict and failed) else GOOD
+
+
+def _measure(row: dict[str, Any], args: argparse.Namespace) -> tuple[int, Path]:
+    """Runs the row's matrix, or takes a folder that is there."""
+    if args.source is not None:
+        if not (args.source / "rows.jsonl").exists():
+            raise Stop(f"--from {args.source}: no rows.jsonl there")
+        return GOOD, args.source
+    from . import run                                   # needs a build; --list and --from do not
+    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    folder: Path = args.out or ROOT / "results" / f"{row['id']}-{stamp}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    outcome = run.run([row["matrix"], "--out", str(folder), *(["--quick"] if args.quick else [])])
+    for status, number in outcome.counts.items():
+        if status != "ok":
+            print(f"note: {number} invocations {status}; see {folder / 'report.html'}",
+                  file=sys.stderr)
+    return outcome.code, outcome.folder or folder
+
+
+# -- judging --------------------------------------------------------------------------------------
+
+def scale(row: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
+    """Where a size differs from the source's."""
+    out: dict[str, dict[str, Any]] = {}
+    rows = tidy.read_jsonl(folder / "rows.jsonl")
+    for name, source in (row.get("scale") or {}).items():
+        here = sorted({r["program_params"][name] for r in rows
+                       if name in (r.get("program_params") or {})})
+        here = here or sorted({tidy.settings(r)[name] for r in rows if name in tidy.settings(r)})
+        if here and here != [source]:
+            out[name] = {"source": source, "here": here if len(here) > 1 else here[0]}
+    return out
+
+
+def judge(row: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Draws the row's figures, judges its claims, writes verdicts.json; returns its content."""
+    table = tidy.export(folder)
+    frame, prov = tidy.load(folder), tidy.load_provenance(folder)
+    programs = sorted(set(frame["program"].dropna().astype(str)))
+    drawn = figures.draw_all(row.get("figures") or [], programs, table)
+    said = {
+        "schema": 1, "row": row["id"], "source": row["source"], "results": str(folder),
+        "mode": "native", "cores": prov.get("cores"), "machine": prov.get("machine"),
+        "commit": prov.get("commit"), "scale": scale(row, folder),
+        "usable": bool(len(tidy.usable(frame))),
+        "thresholds": claims.module(row["id"]).THRESHOLDS,
+        "figures": {d.name: str(folder / d.pdf) if d.pdf else f"not drawn: {d.problem}"
+                    for d in drawn},
+        "verdicts": [j.plain() for j in claims.judge(row["id"], frame)],
+    }
+    text = json.dumps(said, indent=1, ensure_ascii=False) + "\n"
+    (folder / "verdicts.json").write_text(text, encoding="utf-8")
+    return said
+
+
+def table_of(frame: pd.DataFrame, axis: str) -> list[list[str]]:
+    """The source's axes in words: one line a point and series, medians with their intervals."""
+    good = tidy.usable(frame)
+    good = good[good[axis].notna()]
+    there = set(good["metric"])
+    columns = [(title, metric) for title, metric in COLUMNS if metric in there]
+    lines = [[axis, "series", *(title for title, _metric in columns)]]
+    for (x, series), part in good.groupby([axis, "series"]):
+        line = [f"{x:g}{'*' if part['oversubscribed'].any() else ''}", str(series)]
+        for _title, metric in columns:
+            own = part[part["metric"].eq(metric)]
+            estimate = stats.median(stats.invocations(own, metric)["value"].to_numpy(dtype=float))
+            line.append(_cell(estimate, str(own["unit"].iloc[0]) if len(own) else "1"))
+        lines.append(line)
+    return lines
+
+
+def _cell(estimate: stats.Estimate, unit: str) -> str:
+    if estimate.n == 0:
+        return "–"
+    text = figures.quantity(estimate.value, unit)
+    if estimate.has_interval and estimate.low < estimate.high:
+        low, high = (figures.quantity(v, unit) for v in (estimate.low, estimate.high))
+        if low.split(" ")[-1] == high.split(" ")[-1]:
+            low = low.rsplit(" ", 1)[0]
+        text += f" [{low}, {high}]"
+    return text
+
+
+def align(lines: list[list[str]]) -> list[str]:
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(line, widths)).rstrip() for line in lines]
+
+
+def _print(row: dict[str, Any], folder: Path, said: dict[str, Any]) -> None:
+    frame = tidy.load(folder)
+    print(f"{row['id']}, {row['source']}: {row['workload']}\n")
+    if said["usable"]:
+        print("\n".join(align(table_of(frame, str(row.get("axis", "workers"))))))
+        print("median over invocations [95 % interval]; percentiles pooled over the repetitions "
+              "of each; – too few samples")
+        if frame["oversubscribed"].any():
+            print(f"* more workers than cores ({said['cores']}): shown, never judged by")
+    for name, size in said["scale"].items():
+        print(f"scale: {name} {size['here']}, the source has {size['source']}")
+    print()
+    for verdict in said["verdicts"]:
+        print(f"{verdict['verdict']}: {verdict['claim']}  ({verdict['why']})")
+    print()
+    for name, path in said["figures"].items():
+        print(f"figure   {path if path.endswith('.pdf') else f'{name}: {path}'}")
+    print(f"verdicts {folder / 'verdicts.json'}")
+
+
+def _list(as_json: bool) -> int:
+    rows = claims.rows()
+    if as_json:
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        return GOOD
+    lines = [["id", "source", "kind", "mode", "claims", "available"]]
+    lines += [[r["id"], r["source"], r["kind"], r["mode"], str(len(r["claims"])),
+               "yes" if r["available"] else "needs " + " and ".join(r["needs"])] for r in rows]
+    print("\n".join(align(lines)))
+    return GOOD

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: MIT
+"""The verb `run`: build the variants of a matrix, run its cells, keep every row, report."""
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shlex
+import signal
+import sys
+import traceback
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from . import environment, invoke, known, matrix as matrices, plan
+from .build import Build, Builder, MesonBuilder, Variant, build, digest
+from .errors import GOOD, INCOMPLETE, INTERNAL, INTERRUPTED, WRONG, Stop, nearest
+from .export import finish
+from .matrix import Cell, Matrix
+from .plan import Estimator, Invocation, human
+from .progress import Progress, say
+from .store import Results, newest
+
+ROOT = Path(__file__).resolve().parents[2]
+FINISHED = ("ok", "failed", "timeout", "skipped", "invalid", "saturated")
+TO_RETRY = ("failed", "timeout", "skipped", "invalid")
+
+
+@dataclass
+class Outcome:
+    """What a run came to: its folder, the statuses of its invocations, the exit code."""
+
+    code: int = GOOD
+    folder: Path | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    invocations: int = 0
+    missing: int = 0
+    paths: dict[str, str] = field(default_factory=dict)
+    plan: dict[str, Any] | None = None
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="./tenter run", allow_abbrev=False,
+        description="Build each variant of a matrix, run each of its cells, keep every sample, "
+                    "draw the figures. One cell in one block is one process.",
+        epilog="Exit codes: 0 every cell is good; 1 a program gave a wrong answer; 2 usage; "
+               "3 some cell failed, was skipped, or is left for --resume; 130 interrupted.")
+    add = out.add_argument
+    add("matrix", nargs="?", metavar="MATRIX", help="a name that ./tenter list shows, or a YAML "
+        "file (default: quick)")
+    add("--plan", action="store_true", help="print each cell and an estimate, run nothing")
+    add("--resume", nargs="?", const="", metavar="DIR",
+        help="run what a results folder still lacks (default: the newest of this matrix)")
+    add("--retry-failed", action="store_true",
+        help="with --resume, also what failed, timed out, was skipped or gave a wrong answer")
+    add("--rerun", action="store_true", help="with --resume, everything again; the new rows "
+        "replace the former ones in figures, both are kept")
+    add("--only", action="append", default=[], metavar="FACTOR=VALUE",
+        help="only such cells; may be given several times, and values be separated by commas")
+    add("--shard", metavar="I/N", help="the I-th of N parts of the cells")
+    add("--limit", type=int, metavar="N", help="stop after N invocations; --resume goes on")
+    add("--quick", action="store_true", help="fewer blocks and repetitions")
+    add("--seed", type=int, metavar="N", help="seed of the order and of the programs")
+    add("--order", choices=plan.ORDERS, help="randomised blocks (each runs every cell once), "
+        "the same unshuffled, or cell by cell")
+    add("--out", type=Path, metavar="DIR", help="results folder (default: "
+        "results/MATRIX-UTCTIME)")
+    add("--json", action="store_true", help="one JSON object on standard output")
+    return out
+
+
+def main(argv: list[str]) -> int:
+    args = parser().parse_args(argv)
+    outcome = run(argv)
+    _print(outcome, args.json)
+    return outcome.code
+
+
+def _print(outcome: Outcome, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({
+            "results": str(outcome.folder) if outcome.folder else None,
+            "counts": outcome.counts, "invocations": outcome.invocations,
+            "missing": outcome.missing, "exit": outcome.code, **outcome.paths,
+            **({"plan": outcome.plan} if outcome.plan is not None else {})}))
+    elif outcome.plan is not None:
+        for cell in outcome.plan["cells"]:
+            print(f"{cell['cell']}  ({cell['variant']}, {cell['invocations']} × "
+                  f"{cell['estimate_s']:.1f} s)")
+        print(f"{len(outcome.plan['cells'])} cells, {outcome.invocations} invocations, "
+              f"about {human(outcome.plan['estimate_s'])} after building")
+    elif outcome.folder is not None:
+        print(", ".join(f"{n} {status}" for status, n in outcome.counts.items()) or "nothing ran")
+        print(f"rows    {outcome.folder / 'rows.jsonl'}")
+        for name in ("tidy", "report"):
+            if name in outcome.paths:
+                print(f"{name:<7} {outcome.paths[name]}")
+
+
+def run(argv: list[str], root: Path = ROOT, builder: Builder | None = None,
+        results: Path | None = None) -> Outcome:
+    """The verb without its printing; `results` is the folder of results folders."""
+    args = parser().parse_args(argv)
+    if args.limit is not None and args.limit < 1:
+        raise Stop(f"--limit {args.limit}: at least 1")
+    with _interruptible():
+        return _Run(args, argv, root, builder or MesonBuilder(root, say=say),
+                    results or root / "results").all()
+
+
+@contextlib.contextmanager
+def _interruptible() -> Any:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does."""
+    def stop(_number: int, _frame: Any) -> None:
+        raise KeyboardInterrupt
+    before = {}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Run:
+    def __init__(self, args: argparse.Namespace, argv: list[str], root: Path, builder: Builder,
+                 results: Path) -> None:
+        self.args, self.root, self.builder, self.results = args, root, builder, results
+        self.command = shlex.join(["./tenter", "run", *argv])
+        self.resuming = args.resume is not None or args.retry_failed or args.rerun
+        self.recorded: dict[str, Any] = {}
+        self.folder = self._folder()
+        self.matrix = self._matrix()
+        self.builds: dict[Variant, Build] = {}
+        self.binaries: dict[Path, str] = {}
+        names = [c.build["schedulers"] for c in self.matrix.cells if "schedulers" in c.build]
+        self.default_modules = names[0] if names else "fifo"
+
+    # -- what to run --
+
+    def _folder(self) -> Path:
+        args = self.args
+        if not self.resuming:
+            stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+            folder: Path = args.out or self.results / f"{self._name()}-{stamp}"
+            if (folder / "rows.jsonl").exists() and not args.plan:
+                raise Stop(f"{folder} holds a run already: --resume {folder} goes on with it")
+            return folder
+        if args.resume and not (Path(args.resume) / "run.json").exists():
+            if args.matrix is not None or "/" in args.resume:
+                raise Stop(f"--resume {args.resume}: no results folder (it holds no run.json)")
+            args.matrix, args.resume = args.resume, ""      # `--resume packet`
+        if args.resume or args.out:
+            return Path(args.resume or args.out)
+        name = self._name()
+        found = newest(self.results, name)
+        if found is None:
+            there = {p.name.rsplit("-", 1)[0] for p in self.results.glob("*-*Z")}
+            raise Stop(f"there is no run of '{name}' to resume in {self.results} "
+                       f"({nearest(name, there)})")
+        return found
+
+    def _name(self) -> str:
+        return matrices.load(self.root, matrices.find(self.root, self.args.matrix or "quick")).name
+
+    def _matrix(self) -> Matrix:
+        args = self.args
+        if not self.resuming:
+            path = matrices.find(self.root, args.matrix or "quick")
+            loaded = matrices.load(self.root, path, args.quick)
+            loaded.seed = loaded.seed if args.seed is None else args.seed
+            loaded.order = args.order or loaded.order
+            self.recorded = {"matrix": loaded.name, "quick": args.quick, "seed": loaded.seed,
+                             "order": loaded.order, "only": args.only, "shard": args.shard,
+                             "cores": matrices.usable_cores(), "command": self.command,
+                             "home": str(path.resolve().parent), "source": str(path),
+                             "started": datetime.now(timezone.utc).isoformat()}
+            return loaded
+        try:
+            self.recorded = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+            was = self.recorded
+            loaded = matrices.load(self.root, self.folder / "matrix.yaml", was["quick"],
+                                   was["cores"], Path(was["home"]))
+        except (OSError, ValueError, KeyError) as error:
+            raise Stop(f"{self.folder} is no results folder that can be resumed: {error}") \
+                from error
+        for name in ("seed", "order", "quick"):
+            given = getattr(args, name)
+            if given and given != was[name]:
+                raise Stop(f"--{name} is {was[name]} in {self.folder} and cannot change when "
+                           "resuming")
+        if args.matrix is not None and self._name() != loaded.name:
+            raise Stop(f"{self.folder} is a run of '{loaded.name}', not of '{args.matrix}'")
+        loaded.seed, loaded.order = was["seed"], was["order"]
+        args.only = args.only or was["only"]
+        args.shard = args.shard or was["shard"]
+        return loaded
+
+    def all(self) -> Outcome:
+        knobs = known.check_names(self.root, self.matrix)
+        cells = plan.shard(plan.only(self.matrix, self.args.only), self.args.shard)
+        if not cells:
+            raise Stop("no cell is left: see --only and --shard")
+        todo = plan.order(cells, self.matrix.blocks, self.matrix.order, self.matrix.seed)
+        estimator = Estimator(self.results, self.matrix.name)
+        for note in self.matrix.notes:
+            say(f"note: {note}")
+        if self.args.plan:
+            return self._planned(cells, todo, estimator)
+        try:
+            if knobs:
+                known.check_knobs(self.matrix, known.config(self.root, self.builder))
+            self._build(cells)
+        except KeyboardInterrupt:
+            say("interrupted while building; nothing was measured, start again as you did")
+            return Outcome(INTERRUPTED)
+        with Results(self.folder) as results:
+            return self._measure(results, todo, estimator)
+
+    def _planned(self, cells: list[Cell], todo: list[Invocation],
+                 estimator: Estimator) -> Outcome:
+        blocks = self.matrix.blocks
+        table = [{"cell": c.label(), "variant": self._variant(c).name, "invocations": blocks,
+                  "estimate_s": round(estimator.seconds(c), 3), "optional": c.optional}
+                 for c in cells]
+        total = sum(estimator.seconds(i.cell) for i in todo)
+        return Outcome(invocations=len(todo),
+                       plan={"cells": table, "order": [[i.cell.label(), i.block] for i in todo],
+                             "estimate_s": round(total, 1)})
+
+    # -- build --
+
+    def _variant(self, cell: Cell) -> Variant:
+        return Variant.of({"schedulers": self.default_modules, **cell.build})
+
+    def _build(self, cells: list[Cell]) -> None:
+        wanted: dict[Variant, list[str]] = {}
+        for cell in cells:
+            programs = wanted.setdefault(self._variant(cell), [])
+            if cell.program not in programs:
+                programs.append(cell.program)
+        for variant, programs in wanted.items():
+            self.builds[variant] = build(self.builder, variant, programs)
+            for program, problem in self.builds[variant].problems.items():
+                say(f"{program} ({variant.name}): {problem}")
+        for path in [p for b in self.builds.values() for p in b.programs.values()]:
+            self.binaries[path] = digest(path)
+        options: dict[Path, Any] = {}
+        for cell in cells:
+            binary = self.builds[self._variant(cell)].programs.get(cell.program)
+            if binary is None:
+                continue
+            if binary not in options:
+                try:
+                    options[binary] = known.options_of(binary)
+                except Stop as error:
+                    say(f"note: options are not checked: {error}")
+                    options[binary] = None
+            if options[binary] is not None:
+                known.check_options(self.matrix, cell, options[binary])
+
+    # -- run --
+
+    def _id(self, cell: Cell) -> str:
+        path = self.builds[self._variant(cell)].programs.get(cell.program)
+        return cell.id(self.binaries[path] if path else None)
+
+    def _pending(self, results: Results, todo: list[Invocation]) -> list[Invocation]:
+        if self.args.rerun:
+            return todo
+        last = {(r["cell"], r["block"]): r["status"] for r in results.rows
+                if r["status"] in FINISHED}
+        again = (None, *TO_RETRY) if self.args.retry_failed else (None,)
+        return [i for i in todo if last.get((self._id(i.cell), i.block)) in again]
+
+    def _measure(self, results: Results, todo: list[Invocation],
+                 estimator: Estimator) -> Outcome:
+        if results.torn:
+            say("the last line of rows.jsonl was torn and is measured again")
+        results.write("matrix.yaml", self.matrix.path.read_text(encoding="utf-8"))
+        results.write("run.json", json.dumps(self.recorded, indent=1) + "\n")
+        self._latest()
+        self._keep_logs(results)
+        env = environment.capture(self.root)
+        results.environment(env)
+        pending = self._pending(results, todo)
+        part = pending[:self.args.limit] if self.args.limit else pending
+        if self.resuming:
+            say(f"{self.folder}: {len(todo) - len(pending)} of {len(todo)} invocations are done")
+            ours = {self._id(i.cell) for i in todo}
+            built = {self.binaries[p] for b in self.builds.values() for p in b.programs.values()}
+            other = sum(r["cell"] not in ours and r["binary_file"] not in (None, *built)
+                        for r in results.rows)
+            if other:
+                say(f"note: {other} recorded invocations are of binaries built before; start a "
+                    "new run to compare like with like")
+        progress = Progress(len(part))
+        left = sum(estimator.seconds(i.cell) for i in part)
+        interrupted = False
+        try:
+            for number, invocation in enumerate(part):
+                progress.begins(invocation.cell.label(), left)
+                row = self._invoke(results, invocation, env["env_id"])
+                estimator.learn(plan.cell_key(invocation.cell), row["wall_s"], row["status"])
+                left = sum(estimator.seconds(i.cell) for i in part[number + 1:])
+                progress.ended(f"{invocation.cell.label()} block={invocation.block}",
+                               row["status"], row["message"], row["wall_s"], left)
+                if row["status"] == "interrupted":
+                    raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            progress.close()
+        outcome = self._outcome(results, todo)
+        if interrupted:
+            outcome.code = INTERRUPTED
+            say(f"interrupted; what was measured is kept. To go on: ./tenter run --resume "
+                f"{self.folder}")
+        else:
+            self._finish(results, outcome)
+        return outcome
+
+    def _invoke(self, results: Results, invocation: Invocation, env_id: str) -> dict[str, Any]:
+        variant = self._variant(invocation.cell)
+        path = self.builds[variant].programs.get(invocation.cell.program)
+        row = invoke.invoke(results, invocation, variant, self.builds[variant],
+                            self.binaries[path] if path else None, env_id)
+        results.append(row)
+        return row
+
+    def _latest(self) -> None:
+        """results/latest points to the newest run."""
+        if self.folder.parent.resolve() != self.results.resolve():
+            return
+        scratch = self.results / f".latest-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            scratch.symlink_to(self.folder.name)
+            os.replace(scratch, self.results / "latest")
+
+    def _keep_logs(self, results: Results) -> None:
+        for variant, built in self.builds.items():
+            if built.problems and built.log is not None and built.log.exists():
+                results.output(f"build-{variant.name}.txt", built.log.read_bytes())
+
+    # -- what it came to --
+
+    def _outcome(self, results: Results, todo: list[Invocation]) -> Outcome:
+        last = {(r["cell"], r["block"]): r for r in results.rows if r["status"] in FINISHED}
+        outcome = Outcome(GOOD, self.folder, {}, len(todo), 0,
+                          {"rows": str(self.folder / "rows.jsonl")})
+        incomplete = False
+        for invocation in todo:
+            row = last.get((self._id(invocation.cell), invocation.block))
+            if row is None:
+                outcome.missing += 1
+                continue
+            status = row["status"]
+            outcome.counts[status] = outcome.counts.get(status, 0) + 1
+            forgiven = status in ("ok", "saturated") or (status == "skipped" and row["optional"])
+            incomplete = incomplete or not forgiven
+        if outcome.counts.get("invalid"):
+            outcome.code = WRONG
+        elif incomplete or outcome.missing:
+            outcome.code = INCOMPLETE
+        return outcome
+
+    def _finish(self, results: Results, outcome: Outcome) -> None:
+        if outcome.missing:
+            say(f"{outcome.missing} invocations are left: ./tenter run --resume {self.folder}")
+        try:
+            outcome.paths.update(finish(results, self.recorded["command"]))
+        except Stop as error:
+            say(f"tenter: {error}")
+            outcome.code = outcome.code or error.code
+        except Exception:                           # pylint: disable=broad-except
+            log = self.folder / "report-error.txt"
+            log.write_text(traceback.format_exc(), encoding="utf-8")
+            say(f"tenter: the report failed ({sys.exc_info()[1]}; see {log}); the rows are kept: "
+                f"./tenter plot {self.folder}")
+            outcome.code = INTERNAL

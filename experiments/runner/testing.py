@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""The verb `test`: C suites through meson, the Python tests, the explorer's cases; one count."""
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from .build import first_error
+from .errors import GOOD, USAGE, WRONG, Stop
+from .progress import say
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = "dscheck/cases/run.sh"
+_PASSED, _SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP",)
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="./tenter test", allow_abbrev=False,
+        description="Build and run the tests. The last line counts test programs and scripts.",
+        epilog="Exit codes: 0 all passed; 1 one failed; 2 it does not compile.")
+    out.add_argument("--all", action="store_true", help="the stress and long suites too")
+    out.add_argument("--sanitize", choices=("address", "undefined", "thread"),
+                     help="C suites only, built with this sanitizer")
+    out.add_argument("--list", action="store_true", help="name the tests, run none")
+    return out
+
+
+def main(argv: list[str], root: Path = ROOT) -> int:
+    args = parser().parse_args(argv)
+    folder = root / "build" / ("test-" + args.sanitize if args.sanitize else "test")
+    _build(root, folder, args.sanitize, args.list)
+    suites = ["fast", "stress", "long"] if args.all else ["fast"]
+    chosen = [word for suite in suites for word in ("--suite", suite)]
+    scripts = [] if args.sanitize else _scripts(root)
+    if args.list:
+        sys.stdout.flush()
+        subprocess.run(["meson", "test", "-C", str(folder), "--no-rebuild", "--list", *chosen],
+                       check=False, stderr=subprocess.DEVNULL)
+        print("\n".join(" ".join([Path(c[0]).name, *c[1:]]) for c in scripts))
+        return GOOD
+    counts = _meson(folder, chosen, bool(args.sanitize))
+    for command in scripts:
+        code = subprocess.run(command, cwd=root, check=False).returncode
+        counts["passed" if code == 0 else "skipped" if code == 77 else "failed"] += 1
+    sys.stderr.flush()
+    skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
+    print(f"{counts['passed']} passed, {counts['failed']} failed{skipped}", flush=True)
+    return WRONG if counts["failed"] else GOOD
+
+
+def _scripts(root: Path) -> list[list[str]]:
+    out = [[sys.executable, "-m", "unittest", "discover", "-s", "tests/py"]]
+    if (root / CASES).exists():
+        out.append(["sh", CASES])
+    return out
+
+
+def _build(root: Path, folder: Path, sanitizer: str | None, only_set_up: bool) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    commands = [] if only_set_up else [["ninja", "-C", str(folder)]]
+    if not (folder / "build.ninja").exists():
+        option = [f"-Dsanitize={sanitizer}"] if sanitizer else []
+        commands.insert(0, ["meson", "setup", str(folder), str(root), *option])
+    with open(folder / "tenter-build.log", "w+b") as log:
+        say(f"building {folder.relative_to(root)}")
+        for command in commands:
+            if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log,
+                              stderr=subprocess.STDOUT, check=False).returncode != 0:
+                raise Stop(f"it does not compile: {first_error(log)} (all of it in {log.name})",
+                           USAGE)
+
+
+def _meson(folder: Path, chosen: list[str], slow: bool) -> dict[str, int]:
+    """Runs the C suites; counts come from meson's own log, one line a test program."""
+    record = folder / "meson-logs" / "testlog.json"
+    record.unlink(missing_ok=True)
+    more = ["--timeout-multiplier", "4"] if slow else []
+    code = subprocess.run(["meson", "test", "-C", str(folder), "-v", "--no-rebuild", *more,
+                           *chosen], check=False).returncode
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    if record.exists():
+        for line in record.read_text(encoding="utf-8", errors="replace").splitlines():
+            result = json.loads(line)["result"]
+            counts["passed" if result in _PASSED else
+                   "skipped" if result in _SKIPPED else "failed"] += 1
+    if code != 0 and counts["failed"] == 0:
+        counts["failed"] = 1                        # meson itself did not come to an end
+    return counts

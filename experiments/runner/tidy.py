@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: MIT
+"""From the record of a run (rows.jsonl, env.jsonl) to tables: tidy.csv, hist.csv, provenance.json.
+
+docs/results.md describes every column.  The record is the truth; the tables are an export of it
+and can be deleted at any time.
+"""
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any, Iterable
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from .errors import Stop
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
+HEAD = ["cell", "block", "order", "invocation", "rep", "warmup", "status", "superseded"]
+TAIL = ["program", "series", "scheduler_said", "runtime", "differs", "binary_id", "cores",
+        "oversubscribed", "metric", "unit", "value"]
+HIST = ["invocation", "metric", "unit", "low", "high", "count"]
+USABLE = ("ok",)
+#: a later row with one of these says nothing of the cell, so it does not replace an earlier one
+VOID = ("interrupted", "skipped")
+OWN_RUNTIMES = ("native", "explore", "simulate")
+
+Buckets = Iterable[Iterable[float]]
+
+
+class TidyError(Stop):
+    """The record cannot be read; the message names the file and the line."""
+
+
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    """All objects of a JSON Lines file.  Only a torn last line (no newline) is forgiven."""
+    raw = path.read_bytes()
+    lines = raw.split(b"\n")
+    torn = len(lines) - 1 if lines[-1].strip() else -1
+    out: list[dict[str, Any]] = []
+    for index, line in enumerate(lines):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except (ValueError, UnicodeDecodeError) as error:
+            if index == torn:
+                break
+            raise TidyError(f"{path}:{index + 1}: not a JSON object: {error}") from error
+        if not isinstance(item, dict):
+            raise TidyError(f"{path}:{index + 1}: not a JSON object: {type(item).__name__}")
+        out.append(item)
+    return out
+
+
+# -- percentiles ----------------------------------------------------------------------------------
+
+def samples_needed(percent: float) -> int:
+    """A percentile p is given only with at least 10/(1-p) samples."""
+    return math.ceil(round(10.0 / (1.0 - percent / 100.0), 6))
+
+
+def percentile(buckets: Buckets, percent: float) -> float | None:
+    """Highest value of the bucket that holds the percentile; None with too few samples."""
+    table = np.asarray(sorted(tuple(b) for b in buckets), dtype=float)
+    if table.size == 0:
+        return None
+    counts = table[:, 2]
+    total = counts.sum()
+    if total < samples_needed(percent):
+        return None
+    rank = max(1.0, math.ceil(round(percent / 100.0 * total, 6)))
+    return float(table[np.searchsorted(np.cumsum(counts), rank), 1])
+
+
+def percentile_name(metric: str, percent: float, unit: str) -> str:
+    digits = f"{percent:g}".replace(".", "_")
+    return f"{metric}_p{digits}_{unit}"
+
+
+def merge(hists: Iterable[Buckets]) -> list[list[float]]:
+    """One histogram out of several of the same layout: counts of equal buckets are added."""
+    total: dict[tuple[float, float], float] = {}
+    for hist in hists:
+        for low, high, count in hist:
+            key = (float(low), float(high))
+            total[key] = total.get(key, 0.0) + float(count)
+    return [[low, high, count] for (low, high), count in sorted(total.items())]
+
+
+def count_matrix(hist: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Histograms of one cell as a matrix (invocations x buckets), and each bucket's high end."""
+    highs, column = np.unique(hist["high"].to_numpy(dtype=float), return_inverse=True)
+    each, line = np.unique(hist["invocation"].to_numpy(), return_inverse=True)
+    counts = np.zeros((len(each), len(highs)))
+    np.add.at(counts, (line, column), hist["count"].to_numpy(dtype=float))
+    return counts, highs
+
+
+# -- export ---------------------------------------------------------------------------------------
+
+def _cores(env: dict[str, Any]) -> int | None:
+    """Processors that the run could use, under any of the names that describe them."""
+    places = [env] + [v for v in env.values() if isinstance(v, dict)]
+    for key in ("cpus_allowed", "cpus_usable", "usable_cpus", "affinity_cpus", "nproc", "cpus",
+                "cores", "logical_cpus"):
+        for place in places:
+            value = place.get(key)
+            if isinstance(value, list) and value:
+                return len(value)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+    return None
+
+
+def _machine(env: dict[str, Any]) -> str | None:
+    places = [env] + [v for v in env.values() if isinstance(v, dict)]
+    for key in ("cpu_model", "model_name", "cpu_name", "model", "cpu"):
+        for place in places:
+            value = place.get(key)
+            if isinstance(value, str) and value:
+                return value
+    return None
+
+
+def _commit(env: dict[str, Any]) -> tuple[str | None, bool]:
+    places = [env] + [v for v in env.values() if isinstance(v, dict)]
+    commit, dirty = None, False
+    for place in places:
+        value = place.get("commit")
+        if isinstance(value, str) and commit is None:
+            commit = value
+        dirty = dirty or bool(place.get("dirty") or place.get("dirty_diff"))
+    return commit, dirty
+
+
+def program_of(row: dict[str, Any]) -> str:
+    for place in (row, row.get("params") or {}, row.get("binary") or {}, row.get("build") or {}):
+        for key in ("program", "workload"):
+            if isinstance(place.get(key), str):
+                return str(place[key])
+    return "unknown"
+
+
+def _varying_knobs(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """For each scheduler, the knobs that do not have one and the same value all over the run."""
+    seen: dict[str, dict[str, set[str]]] = {}
+    for row in rows:
+        binary = row.get("binary") or {}
+        knobs = binary.get("knobs") or {}
+        for knob, value in knobs.items():
+            seen.setdefault(str(binary.get("scheduler")), {}).setdefault(knob, set()).add(
+                json.dumps(value))
+    return {s: sorted(k for k, v in knobs.items() if len(v) > 1) for s, knobs in seen.items()}
+
+
+def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
+    """What a figure calls this row: a peer's name, or the scheduler that the *binary* named."""
+    binary = row.get("binary") or {}
+    runtime, scheduler = binary.get("runtime"), binary.get("scheduler")
+    if isinstance(runtime, str) and runtime not in OWN_RUNTIMES:
+        return runtime
+    _name, dash, peer = program_of(row).partition("-")
+    if dash and not isinstance(scheduler, str):
+        return peer
+    if not isinstance(scheduler, str):
+        asked = (row.get("params") or {}).get("scheduler")
+        return f"{asked} (asked for)" if isinstance(asked, str) else "unknown"
+    knobs = binary.get("knobs") or {}
+    return ":".join([scheduler] + [f"{k}={knobs[k]}" for k in varying.get(scheduler, [])
+                                   if k in knobs])
+
+
+def _superseded(rows: list[dict[str, Any]]) -> list[bool]:
+    last: dict[tuple[Any, Any], int] = {}
+    for index, row in enumerate(rows):
+        key = (row.get("cell"), row.get("block"))
+        if row.get("status") in VOID and key in last:
+            continue
+        last[key] = index
+    return [last[(r.get("cell"), r.get("block"))] != i for i, r in enumerate(rows)]
+
+
+def _scalar(value: Any) -> Any:
+    return json.dumps(value, sort_keys=True) if isinstance(value, (dict, list)) else value
+
+
+def factor_names(rows: list[dict[str, Any]]) -> list[str]:
+    names: set[str] = set()
+    for row in rows:
+        names.update(settings(row))
+    return sorted(names)
+
+
+def settings(row: dict[str, Any]) -> dict[str, Any]:
+    """What tells one condition from another: the factors, and the options given besides."""
+    return {**(row.get("options") or {}), **(row.get("params") or {})}
+
+
+def _column(factor: str) -> str:
+    """A factor whose name is already a column of its own is written with a prefix."""
+    return f"param_{factor}" if factor in HEAD + TAIL + HIST else factor
+
+
+def provenance(results_dir: Path, rows: list[dict[str, Any]],
+               envs: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the footer of every figure says; unknown is null."""
+    env = envs[-1] if envs else {}
+    commit, dirty = _commit(env)
+    matrix = matrix_of(results_dir)
+    name = matrix.get("name") or matrix.get("matrix")
+    dates = sorted(str(r["started"])[:10] for r in rows if r.get("started"))
+    own = [r["binary"] for r in rows if (r.get("binary") or {}).get("runtime") in OWN_RUNTIMES]
+    versions = {str(b.get("version")) for b in own}
+    return {"matrix": name, "commit": commit, "dirty": dirty, "machine": _machine(env),
+            "cores": _cores(env), "date": dates[0] if dates else None,
+            "version": ", ".join(sorted(versions)) or None,
+            "factors": [_column(f) for f in factor_names(rows)]}
+
+
+def matrix_of(results_dir: Path) -> dict[str, Any]:
+    path = results_dir / "matrix.yaml"
+    if not path.exists():
+        return {}
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise TidyError(f"{path}: {error}") from error
+    return data if isinstance(data, dict) else {}
+
+
+def _rows_of(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The samples of one invocation, then its percentiles, then its counters."""
+    out: list[dict[str, Any]] = []
+    for sample in row.get("samples") or []:
+        out.append({"rep": sample.get("rep", 0), "warmup": bool(sample.get("warmup", False)),
+                    "metric": sample["metric"], "unit": sample.get("unit", "1"),
+                    "value": sample["value"]})
+    for metric, hist in sorted((row.get("hist") or {}).items()):
+        unit = str(hist.get("unit", "1"))
+        for percent in PERCENTILES:
+            value = percentile(hist["buckets"], percent)
+            if value is not None:
+                out.append({"rep": "pooled", "warmup": False, "unit": unit, "value": value,
+                            "metric": percentile_name(metric, percent, unit)})
+    for name, value in sorted((row.get("counters") or {}).items()):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            out.append({"rep": "total", "warmup": False, "unit": "1", "value": value,
+                        "metric": f"counter_{name}"})
+    return out
+
+
+def _write(frame: pd.DataFrame, path: Path) -> None:
+    scratch = path.with_name(path.name + ".new")
+    frame.to_csv(scratch, index=False)
+    os.replace(scratch, path)
+
+
+def export(results_dir: Path) -> Path:
+    """Write tidy.csv, hist.csv and provenance.json beside the record; return tidy.csv.
+
+    hist.csv has one row a bucket and names the invocation: all else stands in tidy.csv."""
+    rows = read_jsonl(results_dir / "rows.jsonl")
+    env_path = results_dir / "env.jsonl"
+    envs = read_jsonl(env_path) if env_path.exists() else []
+    by_id = {e.get("env_id", e.get("id")): e for e in envs}
+    varying, gone = _varying_knobs(rows), _superseded(rows)
+    factors = factor_names(rows)
+    tidy: list[dict[str, Any]] = []
+    hists: list[tuple[Any, ...]] = []
+    for index, row in enumerate(rows):
+        binary, params = row.get("binary") or {}, settings(row)
+        env = by_id.get(row.get("env_id"), envs[-1] if envs else {})
+        runtime = str(binary.get("runtime") or "native")
+        cores, workers = _cores(env), params.get("workers")
+        if workers is None and isinstance(row.get("program_params"), dict):
+            workers = row["program_params"].get("workers")
+        over = (runtime != "simulate" and cores is not None
+                and isinstance(workers, (int, float)) and workers > cores)
+        base = {"cell": row.get("cell"), "block": row.get("block"), "order": row.get("order"),
+                "invocation": index, "status": row.get("status"), "superseded": gone[index],
+                "program": program_of(row), "series": series_of(row, varying),
+                "scheduler_said": binary.get("scheduler"), "runtime": runtime,
+                "differs": _scalar(binary.get("differs")), "binary_id": binary.get("id"),
+                "cores": cores, "oversubscribed": over}
+        base.update({_column(f): _scalar(params.get(f)) for f in factors})
+        samples = _rows_of(row)
+        # a row without samples stays visible, with an empty metric and an empty value
+        tidy += [{**base, **s} for s in samples or [{"rep": None, "warmup": False, "metric": None,
+                                                     "unit": None, "value": None}]]
+        for metric, hist in sorted((row.get("hist") or {}).items()):
+            hists += [(index, metric, hist.get("unit", "1"), *b) for b in hist["buckets"]]
+    columns = [_column(f) for f in factors]
+    _write(pd.DataFrame(tidy, columns=HEAD + columns + TAIL), results_dir / "tidy.csv")
+    _write(pd.DataFrame(hists, columns=HIST), results_dir / "hist.csv")
+    text = json.dumps(provenance(results_dir, rows, envs), indent=1) + "\n"
+    (results_dir / "provenance.json").write_text(text, encoding="utf-8")
+    return results_dir / "tidy.csv"
+
+
+# -- reading back ---------------------------------------------------------------------------------
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        frame = pd.read_csv(path, dtype={"rep": str, "series": str, "metric": str, "unit": str,
+                                         "status": str, "cell": str, "binary_id": str},
+                            low_memory=False)
+    except pd.errors.EmptyDataError as error:
+        raise TidyError(f"{path}: empty file, not even a header") from error
+    for column in ("warmup", "superseded", "oversubscribed"):
+        if column in frame:
+            text = frame[column].astype(str).str.lower()
+            frame[column] = text.isin(["true", "1", "1.0"])
+        else:
+            frame[column] = False
+    missing = [c for c in ("status", "metric") if c not in frame]
+    if missing:
+        raise TidyError(f"{path}: no column {', '.join(missing)}")
+    return frame
+
+
+def table_path(path: Path, name: str = "tidy.csv") -> Path:
+    """The table `name` for a results folder or for a table that lies in one."""
+    return path / name if path.is_dir() else path.with_name(name) if name != "tidy.csv" else path
+
+
+def load(results_dir: Path) -> pd.DataFrame:
+    """tidy.csv of a results folder (exported first where it is missing or older than the record),
+    or the CSV itself when the path is one."""
+    if results_dir.is_dir():
+        record, table = results_dir / "rows.jsonl", results_dir / "tidy.csv"
+        if record.exists() and (not table.exists()
+                                or table.stat().st_mtime < record.stat().st_mtime):
+            export(results_dir)
+    path = table_path(results_dir)
+    if not path.exists():
+        raise TidyError(f"{path}: no such file")
+    return _read(path)
+
+
+def load_hist(path: Path) -> pd.DataFrame:
+    """hist.csv beside a tidy.csv; an empty frame where there is none."""
+    table = table_path(path, "hist.csv")
+    return pd.read_csv(table) if table.exists() else pd.DataFrame(columns=HIST)
+
+
+def load_provenance(path: Path) -> dict[str, Any]:
+    table = table_path(path, "provenance.json")
+    if not table.exists():
+        return {}
+    data = json.loads(table.read_text(encoding="utf-8"))
+    return data if isinstance(data, dict) else {}
+
+
+def usable(frame: pd.DataFrame) -> pd.DataFrame:
+    """What figures and statistics may use: good, current, not warm-up."""
+    keep = frame["status"].isin(USABLE) & ~frame["warmup"] & ~frame["superseded"]
+    return frame[keep & frame["metric"].notna()]
+
+
+def varying_factors(frame: pd.DataFrame, factors: Iterable[str],
+                    apart_from: Iterable[str] = ()) -> list[str]:
+    """Factors with more than one value here, which therefore tell conditions apart."""
+    skip = set(apart_from)
+    return [f for f in factors if f in frame and f not in skip
+            and frame[f].nunique(dropna=True) > 1]
+
+
+def safe_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""Every claim of every available row, on synthetic tables that must give each verdict."""
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any, Callable
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
+
+from experiments.runner import claims, reproduce, tidy  # noqa: E402
+from experiments.runner.claims import FAILS, HOLDS, OPEN  # noqa: E402
+from experiments.runner.errors import Stop  # noqa: E402
+
+SOURCE = [5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 115]
+HERE = [1, 2]
+Value = Callable[[str, int], float]
+
+# -- curves of the shape that the source describes, and ones that are not -------------------------
+
+
+def as_source(series: str, w: int) -> float:
+    """Rises to 20; lifo declines slowly, then fast; fifo is flat with its maximum at 80."""
+    if w <= 20:
+        return (1.5e6 if series == "lifo" else 1.3e6) * w / 20
+    if series == "lifo":
+        return 1.5e6 * (1 - 0.002 * (min(w, 80) - 20)) * (1 - 0.008 * max(0, w - 80))
+    return 1.3e6 * (1 + 0.002 * (min(w, 80) - 20)) * (1 - 0.015 * max(0, w - 80))
+
+
+def scales_on(_series: str, w: int) -> float:
+    return 3e5 * w / 5
+
+
+def flat_start(_series: str, w: int) -> float:
+    return 1e6 * (1.0 - 0.001 * w)
+
+
+def lifo_slows_evenly(series: str, w: int) -> float:
+    return as_source(series, w) if w <= 80 else as_source(series, 80) * (1 - 0.0005 * (w - 80))
+
+
+def fifo_bumpy(series: str, w: int) -> float:
+    return as_source(series, w) * (0.5 if 35 <= w <= 60 else 1.0)
+
+
+def lifo_twice(series: str, w: int) -> float:
+    return as_source("fifo", w) * (2.0 if series == "lifo" else 1.0)
+
+
+def latency_as_source(series: str, w: int) -> float:
+    gap = 1.6 if series == "fifo" and w < 20 else 1.05
+    return 4e5 * gap / min(w, 20)
+
+
+def latency_apart(series: str, w: int) -> float:
+    return 4e5 * (3.0 if series == "lifo" else 1.0) / min(w, 20)
+
+
+def retries_as_source(_series: str, w: int) -> float:
+    return max(0.0, 4e4 * (1 - w / 45))
+
+
+def retries_stay(_series: str, _w: int) -> float:
+    return 500.0
+
+
+def table(folder: Path, workers: list[int] | None = None, throughput: Value = as_source,
+          latency: Value = latency_as_source, retries: Value = retries_as_source, blocks: int = 8,
+          noise: float = 0.01, cores: int = 128, **more: Any) -> pd.DataFrame:
+    """A tidy.csv with one sample an invocation, written and read back."""
+    rows: list[dict[str, Any]] = []
+    for block in range(blocks):
+        for w in SOURCE if workers is None else workers:
+            for series in ("fifo", "lifo"):
+                rng = random.Random(f"{series} {w} {block}")
+                base = {"cell": f"{series}{w}", "block": block, "order": len(rows),
+                        "invocation": len(rows), "warmup": False, "status": "ok",
+                        "superseded": False, "workers": w, "scheduler": series,
+                        "program": "packet", "series": series, "scheduler_said": series,
+                        "runtime": "native", "binary_id": "b", "cores": cores,
+                        "oversubscribed": w > cores, **more}
+                rate = throughput(series, w) * (1 + rng.gauss(0, noise))
+                values = {"throughput": ("1/s", rate), "time": ("s", 5e4 / rate),
+                          "retries": ("1", float(int(retries(series, w)))),
+                          "counter_steal_hit": ("1", 9.0 if series == "fifo" else 90.0)}
+                for name, factor in (("p50", 1.0), ("p99", 8.0), ("p99_99", 30.0)):
+                    values[f"latency_{name}_ns"] = (
+                        "ns", latency(series, w) * factor * (1 + rng.gauss(0, noise)))
+                rows += [{**base, "rep": "1", "metric": m, "unit": u, "value": v}
+                         for m, (u, v) in values.items()]
+    path = folder / "tidy.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return tidy.load(path)
+
+
+#: claim -> settings under which it holds, and under which it does not
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "steep rise of the throughput up to 20 workers": ({}, {"throughput": flat_start}),
+    "lifo's maximum near 20": ({}, {"throughput": scales_on}),
+    "lifo degrades after 20": ({}, {"throughput": scales_on}),
+    "lifo degrades faster past 80": ({}, {"throughput": lifo_slows_evenly}),
+    "fifo's maximum near 80": ({}, {"throughput": flat_start}),
+    "fifo flat from 20 to 80": ({}, {"throughput": fifo_bumpy}),
+    "fifo drops after 80": ({}, {"throughput": scales_on}),
+    "latencies of fifo and lifo converge after 20": ({}, {"latency": latency_apart}),
+    "median of the spawner's retries is 0 beyond 45": ({}, {"retries": retries_stay}),
+    "fifo ≈ lifo throughout": ({"throughput": scales_on}, {"throughput": lifo_twice}),
+}
+
+
+class M71(unittest.TestCase):
+    def setUp(self) -> None:
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def one(self, claim: str, **settings: Any) -> claims.Judged:
+        predicate = claims.module("M7.1").CLAIMS[claim]
+        return claims.judge_one(claim, predicate, table(self.folder, **settings))
+
+    def verdicts(self, **settings: Any) -> dict[str, claims.Judged]:
+        return {j.claim: j for j in claims.judge("M7.1", table(self.folder, **settings))}
+
+    def test_each_claim_has_its_cases(self) -> None:
+        self.assertEqual(list(CASES), list(claims.module("M7.1").CLAIMS))
+
+    def test_holds(self) -> None:
+        for claim, (good, _bad) in CASES.items():
+            with self.subTest(claim):
+                found = self.one(claim, **good)
+                self.assertEqual(found.verdict, HOLDS, found.why)
+                self.assertTrue(found.judged_by)
+
+    def test_does_not_hold(self) -> None:
+        for claim, (_good, bad) in CASES.items():
+            with self.subTest(claim):
+                found = self.one(claim, **bad)
+                self.assertEqual(found.verdict, FAILS, found.why)
+                self.assertTrue(found.judged_by)
+
+    def test_not_decidable_on_two_cores_names_what_is_missing(self) -> None:
+        found = self.verdicts(workers=[1, 2, 4, 8, 20, 80, 115], cores=2)
+        last = found.pop("fifo ≈ lifo throughout")
+        for claim, judged in found.items():
+            with self.subTest(claim):
+                self.assertEqual(judged.verdict, OPEN, judged.why)
+                self.assertRegex(judged.why, r"(22|45|85|120)")
+                self.assertRegex(judged.why, "within the cores")
+        self.assertEqual(last.verdict, HOLDS, last.why)
+        self.assertIn("workers 1, 2, within the cores", last.why)
+
+    def test_not_decidable_with_too_few_blocks(self) -> None:
+        for claim, found in self.verdicts(blocks=2, workers=[5, 20, 50, 80, 115]).items():
+            with self.subTest(claim):
+                self.assertEqual(found.verdict, OPEN, found.why)
+
+    def test_not_decidable_where_the_interval_holds_the_threshold(self) -> None:
+        found = self.one("fifo ≈ lifo throughout", workers=HERE, cores=2, noise=0.01,
+                         throughput=lambda s, w: 1e6 * (1.25 if s == "lifo" else 1.0))
+        self.assertEqual(found.verdict, OPEN)
+
+    def test_alike_fails_on_two_cores_and_looks_one_level_deeper(self) -> None:
+        judged = self.one("fifo ≈ lifo throughout", workers=HERE, cores=2, throughput=lifo_twice)
+        self.assertEqual(judged.verdict, FAILS)
+        self.assertIn("steal_hit 9.00 against 90.0", judged.why)
+
+    def test_alike_without_tail_percentiles(self) -> None:
+        frame = table(self.folder, workers=HERE, cores=2)
+        frame = frame[~frame["metric"].isin(["latency_p99_ns", "latency_p99_99_ns"])]
+        found = {j.claim: j for j in claims.judge("M7.1", frame)}["fifo ≈ lifo throughout"]
+        self.assertEqual(found.verdict, OPEN)
+        self.assertIn("latency_p99_ns", found.why)
+
+    def test_mixed_conditions_are_refused(self) -> None:
+        one, two = (table(self.folder, workers=HERE, cores=2, packets=n) for n in (1000, 50_000))
+        for judged in claims.judge("M7.1", pd.concat([one, two])):
+            self.assertEqual(judged.verdict, OPEN)
+            self.assertIn("mix values of packets", judged.why)
+
+    def test_no_data_is_not_decidable(self) -> None:
+        frame = table(self.folder, workers=HERE, cores=2)
+        frame["status"] = "failed"
+        for judged in claims.judge("M7.1", frame):
+            self.assertEqual((judged.verdict, judged.why), (OPEN, "no usable row of packet"))
+
+
+class Rows(unittest.TestCase):
+    def setUp(self) -> None:
+        self.rows = claims.rows()
+
+    def test_well_formed(self) -> None:
+        ids = [r["id"] for r in self.rows]
+        self.assertEqual(len(ids), len(set(ids)))
+        self.assertEqual({r["work"] for r in self.rows}, set("MBAEH"))
+        for row in self.rows:
+            self.assertIn(row["kind"], ("claim", "hypothesis"))
+            self.assertTrue(row["source"] and row["workload"] and row["mode"])
+            self.assertIsInstance(row["claims"], list)
+            self.assertTrue(row["available"] or row["needs"], row["id"])
+
+    def test_available_rows_have_all_that_they_need(self) -> None:
+        for row in self.rows:
+            if row["available"]:
+                self.assertEqual(row["claims"], list(claims.module(row["id"]).CLAIMS))
+                self.assertTrue((ROOT / "experiments/matrices" / f"{row['matrix']}.yaml").exists())
+                for figure in row["figures"]:
+                    self.assertTrue((ROOT / "plots" / f"{figure}.py").exists(), figure)
+
+    def test_unknown_names_the_nearest(self) -> None:
+        with self.assertRaisesRegex(Stop, r"unknown row 'M71' \(nearest: M7\.1"):
+            reproduce.find("M71")
+        self.assertEqual(reproduce.find("m7.1")["id"], "M7.1")
+
+    def test_not_available_says_what_is_missing(self) -> None:
+        with self.assertRaisesRegex(Stop, "M7.2 is not available yet: it needs the simulator") \
+                as caught:
+            reproduce.main(["M7.2"])
+        self.assertEqual(caught.exception.code, 77)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Matrices: expansion, and what is said of a bad one."""
+from __future__ import annotations
+
+import unittest
+from pathlib import Path
+
+from fake_tree import ROOT, TreeCase
+
+from experiments.runner import known, matrix as matrices
+from experiments.runner.errors import Stop, nearest
+
+
+class Expansion(TreeCase):
+    def load(self, text: str, **more: object) -> matrices.Matrix:
+        path = self.matrix(text)
+        return matrices.load(self.tree, path, cores=2, **more)  # type: ignore[arg-type]
+
+    def test_cross_product_include_exclude(self) -> None:
+        found = self.load("program: good\nfactors: {scheduler: [fifo, lifo], workers: [1, 2]}\n"
+                          "exclude: [{scheduler: lifo, workers: 2}]\n"
+                          "include:\n  - factors: {program: peer, workers: [1, 2]}\n"
+                          "    optional: true\n")
+        self.assertEqual([c.label() for c in found.cells],
+                         ["good scheduler=fifo workers=1", "good scheduler=fifo workers=2",
+                          "good scheduler=lifo workers=1", "peer workers=1", "peer workers=2"])
+        self.assertEqual([c.optional for c in found.cells], [False] * 3 + [True] * 2)
+
+    def test_same_cell_twice_is_one(self) -> None:
+        found = self.load("program: good\nfactors: {workers: 1}\n"
+                          "include: [{factors: {workers: [1, 2]}}]\n")
+        self.assertEqual(len(found.cells), 2)
+
+    def test_cores(self) -> None:
+        text = "program: good\nfactors: {workers: [1..cores, 2*cores, 3]}\n"
+        self.assertEqual([c.params["workers"] for c in
+                          self.load(text + "oversubscribed: true\n").cells], [1, 2, 3, 4])
+        found = self.load(text)
+        self.assertEqual([c.params["workers"] for c in found.cells], [1, 2])
+        self.assertIn("left out", found.notes[0])
+
+    def test_oversubscribed_cells_are_marked(self) -> None:
+        found = self.load("program: good\nfactors: {workers: [2, 3]}\noversubscribed: true\n")
+        self.assertEqual([c.oversubscribed for c in found.cells], [False, True])
+
+    def test_off_is_a_word(self) -> None:
+        found = self.load("program: good\nfactors: {workers: 1}\n"
+                          "build: {observe: [off, counters]}\n")
+        self.assertEqual([c.build["observe"] for c in found.cells], ["off", "counters"])
+        self.assertNotIn("--observe", found.cells[0].arguments(1))
+
+    def test_arguments(self) -> None:
+        found = self.load("program: good\nfactors: {scheduler: 'fifo:layout=global', workers: 2,"
+                          " pin: [true, false], local_capacity: 8}\noptions: {packets: 7}\n"
+                          "reps: 3\nwarmup: 2\n")
+        self.assertEqual(found.cells[0].arguments(9), [
+            "--json", "--hist", "--seed", "9", "--reps", "3", "--warmup", "2", "--packets", "7",
+            "--scheduler", "fifo:layout=global", "--workers", "2", "--pin",
+            "--local-capacity", "8"])
+        self.assertNotIn("--pin", found.cells[1].arguments(9))
+        self.assertEqual(found.cells[0].build, {"schedulers": "fifo"})
+
+    def test_module_outside_the_tree(self) -> None:
+        found = self.load("program: good\nfactors: {scheduler: '../mine:n=1'}\n")
+        place = self.tree / "experiments/mine"
+        self.assertEqual(found.cells[0].build["schedulers"], str(place))
+        self.assertIn("mine:n=1", found.cells[0].arguments(1))
+        with self.assertRaisesRegex(Stop, "mine.c is not there"):
+            known.check_names(self.tree, found)
+
+    def test_quick(self) -> None:
+        text = ("program: good\nfactors: {workers: 1}\nblocks: 9\nreps: 9\n"
+                "options: {packets: 100, work: 1}\n")
+        found = self.load(text, quick=True)
+        self.assertEqual((found.blocks, found.cells[0].reps), (3, 2))
+        found = self.load(text + "quick: {blocks: 4, options: {packets: 5}}\n", quick=True)
+        self.assertEqual(found.blocks, 4)
+        self.assertEqual(found.cells[0].options, {"packets": 5, "work": 1})
+
+    def test_identity(self) -> None:
+        one, two = self.load("program: good\nfactors: {workers: [1, 2]}\n").cells
+        self.assertNotEqual(one.id("a"), two.id("a"))
+        self.assertNotEqual(one.id("a"), one.id("b"))
+        again = self.load("factors: {workers: [1, 2]}\nprogram: good\n").cells[0]
+        self.assertEqual(one.id("a"), again.id("a"))
+
+
+class Breaches(TreeCase):
+    def refused(self, text: str, *parts: str) -> None:
+        path = self.matrix(text)
+        said = self.stops("m")
+        for part in parts:
+            self.assertIn(part, said)
+        self.assertIn(str(path), said)
+
+    def test_file_line_reason(self) -> None:
+        self.refused("program: good\nfactors: {workers: 1}\nblokcs: 3\n",
+                     "m.yaml:5: unknown key 'blokcs'", "nearest: blocks")
+        self.refused("program: good\nfactors:\n  workers:\n    - {a: 1}\n", "m.yaml:5:", "workers")
+        self.refused("program: good\nfactors: {workers: 1}\nblocks: many\n",
+                     "m.yaml:5: blocks must be of type integer")
+        self.refused("program: good\nfactors: {workers: 1}\nblocks: 0\n", "m.yaml:5:")
+        self.refused("program: good\nfactors: {workers: 1}\norder: block\n",
+                     "m.yaml:5: order cannot be 'block'", "nearest: blocks")
+        self.refused("program: good\n", "neither 'factors' nor 'include'")
+        self.refused("name: m\nfactors: {workers: 1}\n", "m.yaml:1:", "lacks 'title'")
+        self.refused("program: good\nfactors:\n  WORKERS: 1\n", "m.yaml:5: 'WORKERS'")
+        self.refused("program: good\nfactors: {workers: 1\n", "not YAML")
+        self.refused("program: good\nfactors: {workers: 1}\nprogram: good\n",
+                     "m.yaml:5: 'program' is given twice, first on line 3")
+        self.refused("factors: {workers: 1}\n", "m.yaml:3: no program")
+        self.refused("program: good\nfactors: {workers: 5..2}\n", "m.yaml:4: the range 5..2")
+        self.refused("program: good\nfactors: {seed: 1}\n", "m.yaml:4: 'seed' is given by")
+
+    def test_unknown_names(self) -> None:
+        self.refused("program: pakcet\nfactors: {workers: 1}\n",
+                     "m.yaml:3: unknown program 'pakcet' (nearest: packet)")
+        self.refused("program: good\nfactors:\n  workers: 1\n  scheduler: fif\n",
+                     "m.yaml:6: unknown module 'fif' (nearest: fifo)")
+        self.refused("program: good\nfactors:\n  worker: 1\n",
+                     "m.yaml:5: unknown factor 'worker'", "nearest: workers")
+        self.refused("program: good\nfactors: {workers: 1}\noptions: {pakets: 1}\n",
+                     "m.yaml:5: unknown factor 'pakets'", "nearest: packets")
+        self.refused("program: good\nfactors: {workers: 1}\nexclude: [{wrokers: 1}]\n",
+                     "m.yaml:5: unknown factor 'wrokers' (nearest: workers)")
+        self.refused("program: good\nfactors: {workers: 1}\nbuild: {obsrve: off}\n",
+                     "m.yaml:5: unknown build option 'obsrve' (nearest: observe)")
+
+    def test_figures(self) -> None:
+        (self.tree / "plots").mkdir()
+        (self.tree / "plots/throughput.py").touch()
+        self.refused("program: good\nfactors: {workers: 1}\nfigures:\n  - throuhgput\n",
+                     "m.yaml:6: unknown figure 'throuhgput' (nearest: throughput)")
+
+    def test_ranges(self) -> None:
+        self.refused("program: good\nfactors: {packets: [1, 2000]}\n",
+                     "m.yaml:4: packets of good: 2000 is out of range (1..1000)")
+        self.refused("program: good\nfactors: {workers: 1}\noptions: {bench: 'yield,spwan'}\n",
+                     "m.yaml:5: bench of good: 'spwan' is none of yield|spawn (nearest: spawn)")
+
+    def test_knobs(self) -> None:
+        self.refused("program: good\nfactors: {scheduler: 'fifo:layuot=global'}\n",
+                     "m.yaml:4: unknown knob 'layuot' of fifo (nearest: layout)")
+        self.refused("program: good\nfactors: {scheduler: 'fifo:capacity=0'}\n",
+                     "knob capacity of fifo: 0 is out of range (1..65536)")
+        self.refused("program: good\nfactors: {scheduler: 'fifo:capacity=1M'}\n", "1..65536")
+        self.refused("program: good\nfactors: {scheduler: 'fifo:layout=lokal'}\n",
+                     "'lokal' is none of local|global (nearest: local)")
+        self.refused("program: good\nfactors: {scheduler: 'fifo:global'}\n", "is no knob=value")
+        self.assertFalse(self.out.exists())
+
+    def test_unknown_matrix(self) -> None:
+        self.matrix("program: good\nfactors: {workers: 1}\n", "packet")
+        self.assertEqual(self.stops("pakcet"), "unknown matrix 'pakcet' (nearest: packet)")
+        self.assertIn("no such matrix file", self.stops("no/such.yaml"))
+
+    def test_a_path_outside_the_tree(self) -> None:
+        path = self.tree / "elsewhere.yaml"
+        path.write_text("name: other\ntitle: t\nprogram: good\nfactors: {workers: 1}\nblocks: 1\n")
+        self.assertEqual(self.run_it(str(path)).code, 0)
+
+
+class Shipped(unittest.TestCase):
+    def test_each_matrix_of_the_tree_loads(self) -> None:
+        for name in matrices.names(ROOT):
+            with self.subTest(matrix=name):
+                found = matrices.load(ROOT, matrices.find(ROOT, name), cores=2)
+                self.assertEqual(found.name, name)
+                self.assertGreater(len(found.cells), 0)
+
+    def test_quick_has_three_points_on_two_cores(self) -> None:
+        found = matrices.load(ROOT, matrices.find(ROOT, "quick"), cores=2)
+        for scheduler in ("fifo", "lifo", None):
+            workers = {c.params["workers"] for c in found.cells
+                       if c.params.get("scheduler") == scheduler}
+            self.assertGreaterEqual(len(workers), 3)
+
+    def test_nearest(self) -> None:
+        self.assertEqual(nearest("lfio", ["fifo", "lifo"]), "nearest: lifo")
+        self.assertEqual(nearest("zzz", ["fifo", "lifo"]), "valid: fifo, lifo")
+        self.assertEqual(nearest("x", []), "there is none")
+
+    def test_misfit_reads_every_form_of_a_range(self) -> None:
+        for span in ("1..64K", [1, 65536], "[1, 65536]"):
+            self.assertIsNone(known.misfit("64K", {"range": span}), span)
+            self.assertIn("out of range", known.misfit(65537, {"range": span}) or "", span)
+        self.assertIsNone(known.misfit(5, {"range": "1.."}))
+        self.assertIsNone(known.misfit("x", {}))
+        self.assertIn("none of", known.misfit("c", {"range": ["a", "b"]}) or "")
+
+    def test_files_stay_short(self) -> None:
+        for path in (ROOT / "experiments/runner").glob("*.py"):
+            self.assertLessEqual(len(Path(path).read_text().splitlines()), 400, path)
+
+
+if __name__ == "__main__":
+    unittest.main()
