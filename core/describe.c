@@ -28,7 +28,7 @@ const struct tn_counter_row core_counters[COUNT_CORE] = {
     [COUNT_WATCH] = {"watch", "times that a worker slept with a deadline"},
     [COUNT_TIMER] = {"timer", "timers that ran out"},
     [COUNT_POLL] = {"poll", "polls that found something"},
-    [COUNT_STACK_NEW] = {"stack_new", "times that a worker's cache of stacks was empty"},
+    [COUNT_STACK_REFILL] = {"stack_refill", "times that a worker's cache of stacks was empty"},
 };
 
 TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_COUNTERS_MAX])

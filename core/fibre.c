@@ -17,7 +17,7 @@ static struct fibre *take_fibre(struct worker *w, struct runtime *rt)
     }
     if (w->free == NULL) {
         w->free = stacks_take(&rt->stacks, &w->n_free);
-        COUNT(w, COUNT_STACK_NEW);
+        COUNT(w, COUNT_STACK_REFILL);
         if (w->free == NULL)
             return NULL;
     }
@@ -42,7 +42,6 @@ static __attribute__((noinline)) void shrink_cache(struct worker *w, struct runt
 static inline void release(struct worker *w, struct fibre *f)
 {
     struct runtime *rt = cluster_of(f->pub.cluster)->rt;
-    tn_sanitize_drop(&f->sanitize);
     if (f->exclusive_stack) {
         stacks_give_odd(&rt->stacks, f);
     } else if (w == NULL || cluster_of(w->pub.cluster)->rt != rt) {

@@ -124,10 +124,13 @@ static inline bool tn_idle_watch(struct tn_idle *idle, struct tn_idle_slot *s, t
     return mine;
 }
 
-static inline struct tn_idle_slot *tn_idle_watcher(struct tn_idle *idle)
+/* Who watches, and until when; NULL: nobody. */
+static inline struct tn_idle_slot *tn_idle_watcher(struct tn_idle *idle, tn_time *until)
 {
     tn_spinlock_lock(&idle->lock);
     struct tn_idle_slot *watcher = idle->watcher;
+    if (until != NULL)
+        *until = idle->watch_until;
     tn_spinlock_unlock(&idle->lock);
     return watcher;
 }

@@ -50,7 +50,7 @@ _Static_assert(offsetof(struct fibre, pub) == 0, "a tn_fibre is its fibre");
 enum core_count {
     COUNT_SWITCH, COUNT_SPAWN, COUNT_EXIT, COUNT_YIELD, COUNT_YIELD_HARD, COUNT_YIELD_NULL, COUNT_WAIT,
     COUNT_WAKE, COUNT_MIGRATE, COUNT_REFUSED, COUNT_STEAL_TRY, COUNT_STEAL_HIT, COUNT_STOLEN, COUNT_PARK,
-    COUNT_UNPARK, COUNT_WATCH, COUNT_TIMER, COUNT_POLL, COUNT_STACK_NEW, COUNT_CORE
+    COUNT_UNPARK, COUNT_WATCH, COUNT_TIMER, COUNT_POLL, COUNT_STACK_REFILL, COUNT_CORE
 };
 
 /* What the next stack does for the one that was left, right after a switch: the one moment at which the former
@@ -148,7 +148,7 @@ static inline struct cluster *cluster_of(struct tn_cluster *c)
                               (uint64_t)(n),                                                                 \
                           memory_order_relaxed) /* one writer; readers want no more than each value whole */
 #else
-#define COUNT_N(w, what, n) ((void)0)
+#define COUNT_N(w, what, n) ((void)(w))
 #endif
 #define COUNT(w, what) COUNT_N(w, what, 1)
 

@@ -112,20 +112,12 @@ void tn_discard(void *base, size_t bytes);
 
 /* A store before tn_fence_light() and a load after it, against a store before tn_fence_heavy() and a load after
  * it: not both loads can miss the other side's store. The light one stops the compiler only; the heavy one
- * makes every other thread of the process execute a full fence: by membarrier or, where the kernel lacks it, on
- * x86 by a change of a page's protection, which interrupts them too. Elsewhere both are then full fences. */
+ * makes every other thread of the process execute a full fence: by membarrier or, where the kernel lacks it, by a
+ * visit to each processor, which is slow. */
 #if defined(TN_PLATFORM_LINUX)
-#if !defined(__x86_64__)
-extern TN_MODULE_API _Atomic(bool) tn_fence_symmetric; /* set once, before the first worker starts */
-#endif
 static inline void tn_fence_light(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
-#if !defined(__x86_64__)
-    /* relaxed: set before any thread was made */
-    if (__builtin_expect(atomic_load_explicit(&tn_fence_symmetric, memory_order_relaxed), 0))
-        atomic_thread_fence(memory_order_seq_cst);
-#endif
 }
 #else
 void tn_fence_light(void);

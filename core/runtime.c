@@ -169,10 +169,13 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
 {
     size_t n;
     const struct tn_scheduler *const *all = binding_all(&n);
-    if (spec == NULL || *spec == '\0')
-        spec = n > 0 ? all[0]->name : "";
+    if (spec == NULL)
+        spec = "";
     size_t name = strcspn(spec, ":");
-    cl->sched = binding_find(spec, name);
+    if (name == 0 && n > 0) /* knobs only, of the default module */
+        cl->sched = all[0];
+    else
+        cl->sched = binding_find(spec, name);
     if (cl->sched == NULL) {
         const char *names[64];
         for (size_t i = 0; i < n && i < 64; i++)

@@ -30,6 +30,12 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+#if defined(TN_TSAN)
+#define TN_SANITIZES 1 /* there is something to drop */
+#else
+#define TN_SANITIZES 0
+#endif
+
 struct tn_sanitize {
     void *fake;         /* ASan: the fake stack of a fibre that is off its stack */
     const void *bottom; /* and the stack itself */
@@ -75,7 +81,8 @@ static inline void tn_sanitize_make(struct tn_sanitize *s, const void *bottom, s
     __asan_unpoison_memory_region(bottom, bytes); /* what the former fibre on this stack left behind */
 #endif
 #if defined(TN_TSAN)
-    s->tsan = __tsan_create_fiber(0);
+    if (s->tsan == NULL) /* kept with the stack: making one takes milliseconds */
+        s->tsan = __tsan_create_fiber(0);
 #endif
 }
 

@@ -82,7 +82,7 @@ static inline void tn_prefetch(struct tn_link *link)
                               (uint64_t)(n),                                                                 \
                           memory_order_relaxed) /* one writer; readers want no more than each value whole */
 #else
-#define TN_COUNT_ADD(me, i, n) ((void)0)
+#define TN_COUNT_ADD(me, i, n) ((void)(me))
 #endif
 
 /* ---- the interface ---- */

@@ -17,7 +17,8 @@
 struct stack_slab {
     struct stack_slab *next;
     void *base;
-    size_t bytes;
+    size_t bytes, stride;
+    unsigned colour; /* of its first stack */
 };
 
 enum { COLOURS = 16, COLOUR_BYTES = 2 * TN_LINE };
@@ -33,30 +34,33 @@ int stacks_init(struct tn_stacks *s, size_t usable, size_t state_bytes)
     return 0;
 }
 
+/* The control block for the stack whose guard page is at `at`. Memory is zero; `colour` moves it. */
+static struct fibre *block_of(struct tn_stacks *s, char *at, size_t stride, unsigned colour)
+{
+    char *top = at + stride - (colour % COLOURS) * COLOUR_BYTES - s->fibre_bytes;
+    return (struct fibre *)(void *)top;
+}
+
 void stacks_fini(struct tn_stacks *s)
 {
     while (s->slabs != NULL) {
         struct stack_slab *slab = s->slabs;
         s->slabs = slab->next;
+        for (size_t i = 0; TN_SANITIZES && i < slab->bytes / slab->stride; i++)
+            tn_sanitize_drop(&block_of(s, (char *)slab->base + i * slab->stride, slab->stride,
+                                      slab->colour + (unsigned)i)->sanitize);
         tn_unmap(slab->base, slab->bytes);
         tn_sched_free(slab, sizeof *slab);
     }
 }
 
-/* The control block for the stack whose guard page is at `at`. Memory is zero; `colour` moves it. */
-static struct fibre *lay_out(struct tn_stacks *s, char *at, size_t stride, unsigned colour)
-{
-    char *top = at + stride - (colour % COLOURS) * COLOUR_BYTES - s->fibre_bytes;
-    struct fibre *f = (struct fibre *)(void *)top;
-    f->stack = at + tn_page();
-    return f;
-}
-
-static struct stack_slab *map_slab(size_t stride, size_t n)
+static struct stack_slab *map_slab(size_t stride, size_t n, unsigned colour)
 {
     struct stack_slab *slab = tn_sched_alloc(sizeof *slab);
     if (slab == NULL)
         return NULL;
+    slab->stride = stride;
+    slab->colour = colour;
     slab->bytes = stride * n;
     slab->base = tn_map(slab->bytes);
     if (slab->base != NULL && tn_guard(slab->base, stride, n) == 0)
@@ -84,12 +88,13 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n)
     if (chain != NULL)
         return chain;
 
-    struct stack_slab *slab = map_slab(s->stride, STACK_BATCH);
+    struct stack_slab *slab = map_slab(s->stride, STACK_BATCH, colour);
     *n = 0;
     if (slab == NULL)
         return NULL;
-    for (unsigned i = 0; i < STACK_BATCH; i++) {
-        struct fibre *f = lay_out(s, (char *)slab->base + (STACK_BATCH - 1 - i) * s->stride, s->stride, colour + i);
+    for (unsigned i = STACK_BATCH; i-- > 0;) { /* the lowest comes first in the chain */
+        struct fibre *f = block_of(s, (char *)slab->base + i * s->stride, s->stride, colour + i);
+        f->stack = (char *)slab->base + i * s->stride + tn_page();
         f->pub.link.next = (struct tn_link *)(void *)chain;
         chain = f;
     }
@@ -122,18 +127,19 @@ struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable)
     struct fibre *old = *at;
     if (old != NULL)
         *at = old->token_next;
+    unsigned colour = s->colour++ % 2;
     tn_spinlock_unlock(&s->lock);
     if (old != NULL)
         return old;
-    struct stack_slab *slab = map_slab(stride, 1);
+    struct stack_slab *slab = map_slab(stride, 1, colour);
     if (slab == NULL)
         return NULL;
     tn_spinlock_lock(&s->lock);
-    unsigned colour = s->colour++;
     slab->next = s->slabs;
     s->slabs = slab;
     tn_spinlock_unlock(&s->lock);
-    struct fibre *f = lay_out(s, slab->base, stride, colour % 2);
+    struct fibre *f = block_of(s, slab->base, stride, colour);
+    f->stack = (char *)slab->base + page;
     f->exclusive_stack = (uint32_t)(stride / page);
     return f;
 }

@@ -47,7 +47,7 @@ struct tn_config {
     int64_t pin;           /* 1: pin each worker to a processor of its own */
     int64_t on_demand;     /* 1: start a worker thread only when there is work that nobody else can take */
     int64_t seed;          /* seed of every random choice */
-    const char *scheduler; /* module and knobs, as "fifo:layout=local:capacity=128" */
+    const char *scheduler; /* module and knobs, as "fifo:layout=local:capacity=128"; without a name: the first one */
     const char *poller;    /* poller and knobs */
 };
 

@@ -42,7 +42,7 @@ static void wake_watcher(struct cluster *cl)
 {
     tn_fence_light();
     if (atomic_load_explicit(cl->idle.count, memory_order_relaxed) != 0) /* relaxed: behind the fence */
-        wake_worker(cl, tn_idle_watcher(&cl->idle));
+        wake_worker(cl, tn_idle_watcher(&cl->idle, NULL));
 }
 
 /* Have each worker look up from its work, or from its sleep. */
@@ -237,10 +237,14 @@ static void park(struct worker *w)
 static void hand_watch_on(struct worker *w, struct cluster *cl)
 {
     w->watch_ns = 0;
-    if (atomic_load_explicit(cl->idle.count, memory_order_relaxed) == 0 || /* relaxed: whoever parks later looks */
-        tn_idle_watcher(&cl->idle) != NULL)
+    if (atomic_load_explicit(cl->idle.count, memory_order_relaxed) == 0) /* relaxed: whoever parks later looks */
         return;
-    if (tn_timers_earliest(&cl->timers) != UINT64_MAX || TN_SCHED(cl)->may_have_work(&w->pub) != TN_WORK_NONE)
+    tn_time until;
+    bool watched = tn_idle_watcher(&cl->idle, &until) != NULL;
+    bool wanted = TN_SCHED(cl)->may_have_work(&w->pub) != TN_WORK_NONE
+                      ? !watched || until > tn_now() + WATCH_MAX_NS /* it watches a timer, far away */
+                      : !watched && tn_timers_earliest(&cl->timers) != UINT64_MAX;
+    if (wanted)
         wake_worker(cl, NULL);
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -118,47 +119,36 @@ int tn_guard(void *base, size_t stride, size_t n)
 
 static bool have_membarrier;
 
-#if defined(__x86_64__)
-/* Taking write access from a page makes the kernel interrupt every processor that runs a thread of this process, to
- * forget the old entry: each of them has then executed a full fence. */
-static pthread_mutex_t page_lock = PTHREAD_MUTEX_INITIALIZER;
-static char *page_to_protect;
-
-static void fence_by_page(void)
+/* Without membarrier: visit each processor. Whoever runs there when we arrive is switched out, and whoever has left it
+ * meanwhile was switched out too: each of them has executed a full fence. (Changing a page's protection, the other
+ * known way, no longer interrupts anybody on processors that broadcast the invalidation.) */
+static void fence_by_visits(void)
 {
-    pthread_mutex_lock(&page_lock);
-    if (page_to_protect == NULL)
-        page_to_protect = tn_map(tn_page());
-    if (page_to_protect == NULL || mprotect(page_to_protect, tn_page(), PROT_READ | PROT_WRITE) != 0)
-        tn_die("tenter: no membarrier, and no page for the fence that replaces it");
-    *page_to_protect = 1; /* brought in, or there would be no entry to forget */
-    if (mprotect(page_to_protect, tn_page(), PROT_READ) != 0)
-        tn_die("tenter: no membarrier, and mprotect fails");
-    pthread_mutex_unlock(&page_lock);
+    cpu_set_t before, one;
+    long n = sysconf(_SC_NPROCESSORS_CONF);
+    if (sched_getaffinity(0, sizeof before, &before) != 0)
+        tn_die("tenter: no membarrier, and no sched_getaffinity for what replaces it");
+    for (long cpu = 0; cpu < n && cpu < CPU_SETSIZE; cpu++) {
+        CPU_ZERO(&one);
+        CPU_SET((size_t)cpu, &one);
+        (void)sched_setaffinity(0, sizeof one, &one); /* fails for those that this process may not use */
+    }
+    if (sched_setaffinity(0, sizeof before, &before) != 0)
+        tn_die("tenter: no membarrier, and no sched_setaffinity for what replaces it");
+    atomic_thread_fence(memory_order_seq_cst); /* for this thread itself */
 }
-#else
-_Atomic(bool) tn_fence_symmetric;
-#endif
 
 /* Register once, at load time: before any thread relies on the light fence being light. TENTER_MEMBARRIER=0 does
- * without it, as an old kernel would. */
+ * without it, as an old kernel or a sandbox would. */
 __attribute__((constructor)) static void fence_init(void)
 {
     const char *wish = tn_getenv("TENTER_MEMBARRIER");
     have_membarrier = (wish == NULL || *wish != '0') &&
                       syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-#if !defined(__x86_64__)
-    atomic_store_explicit(&tn_fence_symmetric, !have_membarrier, memory_order_relaxed); /* relaxed: no thread yet */
-#endif
 }
 
 void tn_fence_heavy(void)
 {
-    if (have_membarrier && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
-        return;
-#if defined(__x86_64__)
-    fence_by_page();
-#else
-    atomic_thread_fence(memory_order_seq_cst); /* one half of the symmetric pair */
-#endif
+    if (!have_membarrier || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+        fence_by_visits();
 }

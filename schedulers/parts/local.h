@@ -16,7 +16,8 @@
  * where every yield is hard, local work must not starve either.
  *
  * Private part and soft yields are guarded by the owner-biased lock (biased.h): their owner uses no atomic
- * read-modify-write. When the private part is full, its older half goes to open. A thief that sees two or more
+ * read-modify-write. When the private part is full, its older half goes to open; while a worker is idle, everything
+ * that becomes ready does. A thief that sees two or more
  * fibres held sets `asked`, which the owner answers at its next scheduling point or spawn; if the owner has not moved for
  * HOG_NS, a thief takes them itself. A single held fibre of an owner that moves is left to it: it will run in a
  * moment, and moving it would cost more (a spawn that is joined at once, a pair that takes turns).
@@ -73,7 +74,7 @@ enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128 };
 
 enum { LOCAL_SPILL, LOCAL_OVERFLOW, LOCAL_ASKED, LOCAL_REVOKED, LOCAL_SHARED };
 static const struct tn_counter_row local_counters[] = {
-    [LOCAL_SPILL] = {"spill", "times that the private part was full and half of it was opened"},
+    [LOCAL_SPILL] = {"spill", "times that the private part was full and its older half was opened"},
     [LOCAL_OVERFLOW] = {"overflow", "fibres that found the bounded queue full and went to a list"},
     [LOCAL_ASKED] = {"asked", "times that an owner opened its private part because a thief asked"},
     [LOCAL_REVOKED] = {"revoked", "times that a thief took private work behind a hog under the heavy fence"},
@@ -164,21 +165,26 @@ static __attribute__((noinline, cold)) void local_answer(struct tn_worker *me)
 static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refuse)
 {
     struct local_worker *l = local_of(me);
-    bool taken;
+    bool taken = false;
+    if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0, 0)) /* relaxed: a hint */
+        local_answer(me);
+    /* Somebody is idle, and about to be woken for this: put it where he can take it. relaxed: a hint */
+    bool show = atomic_load_explicit(&me->cluster->idle, memory_order_relaxed) != 0;
     if (l->limit != 0) {
         uint32_t turn = tn_biased_enter(&l->lock);
-        taken = l->tail - l->head < l->limit;
-        if (__builtin_expect(!taken, 0)) {
-            TN_COUNT_ADD(me, LOCAL_SPILL, 1);
-            taken = local_open_up(l, (l->limit + 1) / 2) != 0;
+        uint32_t n = l->tail - l->head;
+        if (__builtin_expect(show || n == l->limit, 0)) {
+            uint32_t opened = local_open_up(l, show ? n : (n + 1) / 2);
+            TN_COUNT_ADD(me, LOCAL_SPILL, !show && opened != 0);
+            n -= opened;
+            taken = show && n == 0 && OPEN(push)(l->open, f);
         }
-        if (taken) {
+        if (!taken && n < l->limit) {
             l->slot[l->tail++ & (l->limit - 1)] = f;
-            local_publish(l);
+            taken = true;
         }
+        local_publish(l);
         tn_biased_leave(&l->lock, turn);
-        if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0, 0)) /* relaxed: a hint */
-            local_answer(me);
     } else {
         taken = OPEN(push)(l->open, f);
     }
@@ -250,6 +256,7 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool fair)
         local_answer(me);
 
     bool open = OPEN(length)(l->open) != 0;
+again:
     if (!LOCAL_LIFO && open && l->since_soft < SOFT_AFTER) {
         l->since_soft++;
         if ((f = OPEN(pop)(l->open)) != NULL)
@@ -274,6 +281,10 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool fair)
     if (f == NULL && open) {
         l->since_soft++;
         f = OPEN(pop)(l->open);
+        if (!LOCAL_LIFO && f == NULL && private) { /* thieves were faster, and private had been passed over */
+            open = false;
+            goto again;
+        }
     }
     if (f == NULL)
         f = local_shared(me);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * idle: who sleeps with a deadline on behalf of all.  A timer far in the future is there; one that is due soon is armed
+ * while two workers park.  Somebody must come to sleep with the near deadline.  The far one never comes: a worker that
+ * sleeps until then is as good as lost, and so is the near timer if nobody else watches it.
+ *
+ * The workers do what park() in core/worker.c does, the third thread what wait_registered() and wake_watcher() do.
+ */
+#include "protocol-case.h"
+
+#include "idle.h"
+
+enum { WORKERS = 2, NEAR = 1000, FAR = 1000000 };
+static struct tn_idle idle;
+static _Atomic(uint32_t) count;
+static _Atomic(tn_time) earliest; /* relaxed, as tn_timers publishes it */
+static _Atomic(bool) fired;
+static struct tn_idle_slot slot[WORKERS];
+
+static void prepare(void)
+{
+    memset(&idle, 0, sizeof(idle));
+    memset(slot, 0, sizeof(slot));
+    idle.count = &count;
+    atomic_init(&count, 0);
+    atomic_init(&case_clock, 0);
+    atomic_init(&earliest, FAR);
+    atomic_init(&fired, false);
+}
+
+static void wake(struct tn_idle_slot *s)
+{
+    if (s != NULL)
+        tn_unpark(&s->word, 1);
+}
+
+static void *armer(void *random)
+{
+    uint32_t how;
+
+    case_start(random);
+    atomic_store_explicit(&earliest, NEAR, memory_order_relaxed);
+    tn_fence_light();
+    if (atomic_load_explicit(&count, memory_order_relaxed) != 0)
+        wake(tn_idle_take(&idle, tn_idle_watcher(&idle, NULL), &how));
+    return case_end();
+}
+
+static void park(int me)
+{
+    tn_idle_announce(&idle, &slot[me], TN_SLOT_PARKED);
+    tn_time deadline = atomic_load_explicit(&earliest, memory_order_relaxed);
+    if (!atomic_load_explicit(&fired, memory_order_relaxed)) {
+        if (deadline != CASE_FOREVER && !tn_idle_watch(&idle, &slot[me], deadline))
+            deadline = CASE_FOREVER;
+        tn_idle_sleep(&slot[me], deadline == FAR ? CASE_FOREVER : deadline);
+    }
+    if (!tn_idle_withdraw(&idle, &slot[me]))
+        tn_idle_search_end(&idle);
+}
+
+static void worker(int me)
+{
+    while (!atomic_load_explicit(&fired, memory_order_relaxed)) {
+        if (atomic_load_explicit(&earliest, memory_order_relaxed) <= tn_now()) {
+            /* The timer's fibre tells all to stop. */
+            atomic_store_explicit(&fired, true, memory_order_relaxed);
+            tn_fence_light();
+            for (int i = 0; i < WORKERS; i++) {
+                uint32_t how;
+                if (tn_idle_take_this(&idle, &slot[i], &how))
+                    wake(&slot[i]);
+            }
+        } else {
+            park(me);
+        }
+    }
+}
+
+static void *worker0(void *random) { case_start(random); worker(0); return case_end(); }
+static void *worker1(void *random) { case_start(random); worker(1); return case_end(); }
+
+static void check(void)
+{
+    assert(atomic_load_explicit(&fired, memory_order_relaxed));
+    assert(idle.head == NULL && idle.watcher == NULL);
+    assert(atomic_load_explicit(&count, memory_order_relaxed) == 0);
+    assert(atomic_load_explicit(&idle.searching, memory_order_relaxed) == 0);
+}
+
+CASE_MAIN(prepare, check, armer, worker0, worker1)

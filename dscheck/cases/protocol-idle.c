@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * idle: a waker makes two items, two workers look for one each, and then are busy with it for ever: so each item needs
+ * a worker of its own, and an item that nobody is woken for is lost.
+ *
+ * The workers do what core/worker.c does (search, park, search_over), the waker what notify() in core/switch.c does.
+ * Who is taken off the list and who withdraws must add up: each announcement ends by exactly one of the two.
+ */
+#include "protocol-case.h"
+
+#include "idle.h"
+
+enum { WORKERS = 2, ITEMS = 2 };
+static struct tn_idle idle;
+static _Atomic(uint32_t) count;
+static _Atomic(int) items; /* stands for the ready queues; relaxed: the fences of the protocol must do */
+static struct tn_idle_slot slot[WORKERS];
+static int announced[WORKERS], withdrawn[WORKERS], woken[WORKERS], got[WORKERS]; /* each worker's own */
+static _Atomic(int) taken[WORKERS];
+
+static void prepare(void)
+{
+    memset(&idle, 0, sizeof(idle));
+    memset(slot, 0, sizeof(slot));
+    idle.count = &count;
+    atomic_init(&count, 0);
+    atomic_init(&items, 0);
+    for (int i = 0; i < WORKERS; i++) {
+        announced[i] = withdrawn[i] = woken[i] = got[i] = 0;
+        atomic_init(&taken[i], 0);
+    }
+}
+
+/* ---- the waker's side ---- */
+
+static void wake_worker(void)
+{
+    uint32_t how;
+    struct tn_idle_slot *s = tn_idle_take(&idle, NULL, &how);
+    if (s == NULL)
+        return;
+    assert(how == TN_SLOT_PARKED);
+    atomic_fetch_add_explicit(&taken[s - slot], 1, memory_order_relaxed); /* relaxed: read after the join */
+    tn_unpark(&s->word, 1);
+}
+
+static void publish(void)
+{
+    atomic_fetch_add_explicit(&items, 1, memory_order_relaxed);
+}
+
+static void *waker(void *random)
+{
+    case_start(random);
+    for (int i = 0; i < ITEMS; i++) {
+        publish();
+        if (tn_idle_wanted(&idle))
+            wake_worker();
+    }
+    return case_end();
+}
+
+/* ---- the worker's side ---- */
+
+static bool next(void)
+{
+    int n = atomic_load_explicit(&items, memory_order_relaxed);
+    while (n > 0)
+        if (atomic_compare_exchange_weak_explicit(&items, &n, n - 1, memory_order_relaxed, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+static bool may_have_work(void)
+{
+    return atomic_load_explicit(&items, memory_order_relaxed) > 0;
+}
+
+static void park(int me, bool *searching)
+{
+    if (*searching) {
+        *searching = false;
+        tn_idle_search_end(&idle);
+    }
+    tn_idle_announce(&idle, &slot[me], TN_SLOT_PARKED);
+    announced[me]++;
+    if (!may_have_work())
+        tn_idle_sleep(&slot[me], CASE_FOREVER);
+    if (tn_idle_withdraw(&idle, &slot[me])) {
+        withdrawn[me]++;
+    } else {
+        woken[me]++;
+        *searching = true; /* by whoever woke us */
+    }
+}
+
+static void worker(int me)
+{
+    bool searching = false;
+    while (!next()) {
+        if (!searching) {
+            searching = true;
+            tn_idle_search_begin(&idle);
+        }
+        if (next())
+            break;
+        park(me, &searching);
+    }
+    got[me]++;
+    if (!searching || !tn_idle_search_end(&idle) || atomic_load_explicit(&count, memory_order_relaxed) == 0)
+        return;
+    tn_fence_heavy();
+    if (may_have_work())
+        wake_worker();
+}
+
+static void *worker0(void *random) { case_start(random); worker(0); return case_end(); }
+static void *worker1(void *random) { case_start(random); worker(1); return case_end(); }
+
+static void check(void)
+{
+    assert(got[0] == 1 && got[1] == 1 && atomic_load_explicit(&items, memory_order_relaxed) == 0);
+    for (int i = 0; i < WORKERS; i++) {
+        assert(announced[i] == withdrawn[i] + woken[i]);
+        assert(woken[i] == atomic_load_explicit(&taken[i], memory_order_relaxed));
+    }
+    assert(idle.head == NULL && atomic_load_explicit(&count, memory_order_relaxed) == 0);
+    assert(atomic_load_explicit(&idle.searching, memory_order_relaxed) == 0);
+}
+
+CASE_MAIN(prepare, check, waker, worker0, worker1)

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Runs the cases natively, as stress tests: each case must pass on the shipped files, and must catch each of its twins
+# (twins/<case>-<what>.patch, a seeded bug) within its budget.  A twin is caught by an assertion of the case; a time-out
+# is a failure, like a patch that no longer applies.  Where the bug lies in how a header is used rather than in the
+# header, the patch is on the case, which does there what the core does.
+#
+# usage: run.sh [name ...]   only the cases and twins whose name begins with one of these
+# environment: CC, CFLAGS, TENTER_CASE_ROUNDS (of the cases that must pass), TENTER_TWIN_ROUNDS, TENTER_TWIN_SECONDS
+
+set -u
+here=$(cd "$(dirname "$0")" && pwd) || exit 2
+root=$(cd "$here/../.." && pwd) || exit 2
+rounds=${TENTER_CASE_ROUNDS:-2000}
+twin_rounds=${TENTER_TWIN_ROUNDS:-100000}
+seconds=${TENTER_TWIN_SECONDS:-10}
+passed=0
+failed=0
+
+tmp=$(mktemp -d) || exit 2
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+
+pass() { passed=$((passed + 1)); echo "ok      $1: $2"; }
+fail() { failed=$((failed + 1)); echo "FAILED  $1: $2"; }
+
+wanted() {
+    name=$1
+    shift
+    [ $# -eq 0 ] && return 0
+    for prefix; do
+        case $name in "$prefix"*) return 0 ;; esac
+    done
+    return 1
+}
+
+# build CASE TREE OUTPUT: the case, and all that it includes, from TREE
+build() {
+    # shellcheck disable=SC2086 # CFLAGS holds several words
+    ${CC:-cc} -std=c17 -O2 -Wall -Wextra ${CFLAGS:-} -I"$2" -I"$2/core" -I"$2/schedulers" "$2/dscheck/cases/$1.c" \
+        -o "$3" -pthread 2>"$tmp/err"
+}
+
+cases=
+for file in "$here"/*.c; do
+    name=$(basename "$file" .c)
+    cases="$cases $name"
+    wanted "$name" "$@" || continue
+    if ! build "$name" "$root" "$tmp/$name"; then
+        fail "$name" "does not compile"
+        cat "$tmp/err"
+    elif ! env -u TENTER_CASE_ROUNDS timeout 10 "$tmp/$name" 2>"$tmp/err"; then
+        fail "$name" "one round"
+        cat "$tmp/err"
+    elif ! TENTER_CASE_ROUNDS=$rounds timeout 30 "$tmp/$name" 2>"$tmp/err"; then
+        fail "$name" "$rounds rounds"
+        cat "$tmp/err"
+    else
+        pass "$name" "$rounds rounds"
+    fi
+done
+
+for patch in "$here"/twins/*.patch; do
+    twin=$(basename "$patch" .patch)
+    wanted "$twin" "$@" || continue
+    of= # the longest case name that the twin's begins with
+    for name in $cases; do
+        case $twin in "$name"-*) [ ${#name} -gt ${#of} ] && of=$name ;; esac
+    done
+    if [ -z "$of" ]; then
+        fail "$twin" "no case of that name"
+        continue
+    fi
+    copy=$tmp/copy
+    rm -rf "$copy"
+    mkdir -p "$copy/core" "$copy/dscheck/cases"
+    cp -R "$root/schedulers" "$copy/"
+    cp -R "$root/core/queues" "$root/core/"*.h "$copy/core/"
+    cp "$here/"*.[ch] "$copy/dscheck/cases/"
+    for file in "$here"/../*.[ch]; do
+        [ ! -f "$file" ] || cp "$file" "$copy/dscheck/"
+    done
+    # -F0: hunks that apply only with fuzz are a twin to renew
+    if ! (cd "$copy" && patch -p1 -s -F0 <"$patch") >"$tmp/err" 2>&1; then
+        fail "$twin" "the patch does not apply"
+        cat "$tmp/err"
+    elif ! build "$of" "$copy" "$tmp/twin"; then
+        fail "$twin" "does not compile"
+        cat "$tmp/err"
+    else
+        # The inner shell keeps the outer one from reporting the abort.
+        (TENTER_CASE_ROUNDS=$twin_rounds timeout "$seconds" "$tmp/twin"; echo $? >"$tmp/status") >"$tmp/err" 2>&1
+        status=$(cat "$tmp/status")
+        if [ "$status" -eq 0 ]; then
+            fail "$twin" "not caught in $twin_rounds rounds"
+        elif [ "$status" -eq 124 ]; then
+            fail "$twin" "not caught in $seconds s"
+        elif grep -q 'Assertion' "$tmp/err"; then
+            pass "$twin" "caught by $of, $(sed -n 's/.*\(Assertion .*\) failed.*/\1/p' "$tmp/err" | head -n 1)"
+        else
+            fail "$twin" "ended with status $status, but by no assertion"
+        fi
+    fi
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

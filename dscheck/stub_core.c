@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* See stub_core.h.  Included by a case, behind its module. */
+#include "stub_core.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct tn_scheduler *stub_sched;
+static struct tn_idle stub_idle;
+static struct tn_worker *stub_workers[STUB_WORKERS];
+static int64_t stub_knobs[STUB_KNOBS];
+
+/* ---- what modules call ---- */
+
+void *tn_sched_alloc(size_t bytes)
+{
+    size_t lines = (bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    void *memory = aligned_alloc(TN_CACHE_LINE, lines);
+    assert(memory != NULL);
+    return memset(memory, 0, lines);
+}
+
+void tn_sched_free(void *memory, size_t bytes)
+{
+    (void)bytes;
+    free(memory);
+}
+
+void *tn_fibre_state(struct tn_fibre *f)
+{
+    return f + 1;
+}
+
+static inline void stub_wake(struct tn_idle_slot *which)
+{
+    uint32_t how;
+    struct tn_idle_slot *s = tn_idle_take(&stub_idle, which, &how);
+    if (s != NULL)
+        tn_unpark(&s->word, 1);
+}
+
+static inline void stub_notify(int placed)
+{
+    if (tn_idle_wanted(&stub_idle))
+        stub_wake(placed <= TN_FOR(0) ? &stub_worker[TN_FOR_INDEX(placed)].slot : NULL);
+}
+
+void tn_notify(struct tn_cluster *cl)
+{
+    (void)cl;
+    stub_notify(0);
+}
+
+/* ---- life ---- */
+
+static inline int64_t stub_knob(const struct tn_knob *row, const struct stub_setting *settings)
+{
+    for (; settings != NULL && settings->knob != NULL; settings++)
+        if (strcmp(settings->knob, row->name) == 0)
+            return settings->value;
+    return row->initial;
+}
+
+static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const struct stub_setting *settings)
+{
+    stub_sched = sched;
+    memset(&stub_cluster, 0, sizeof(stub_cluster));
+    memset(&stub_idle, 0, sizeof(stub_idle));
+    memset(stub_worker, 0, sizeof(stub_worker));
+    memset(stub_fibre, 0, sizeof(stub_fibre));
+    assert(n <= STUB_WORKERS && sched->n_knobs <= STUB_KNOBS && sched->fibre_size == 0);
+    for (size_t i = 0; i < sched->n_knobs; i++)
+        stub_knobs[i] = stub_knob(&sched->knobs[i], settings);
+    stub_idle.count = &stub_cluster.idle;
+    stub_cluster.knobs = stub_knobs;
+    stub_cluster.slots = n;
+    stub_cluster.workers = stub_workers;
+    stub_cluster.sched = sched->cluster_size != 0 ? tn_sched_alloc(sched->cluster_size) : NULL;
+    int rc = sched->cluster_init != NULL ? sched->cluster_init(&stub_cluster) : 0;
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        struct tn_worker *w = &stub_worker[i].pub;
+        w->cluster = &stub_cluster;
+        w->index = i;
+        w->random = i;
+        w->sched = sched->worker_size != 0 ? tn_sched_alloc(sched->worker_size) : NULL;
+        stub_workers[i] = w;
+        rc = sched->worker_init != NULL ? sched->worker_init(w) : 0;
+    }
+    assert(rc == 0);
+    atomic_init(&stub_cluster.used, n);
+    for (size_t i = 0; i < STUB_FIBRES; i++)
+        stub_fibre[i].pub.cluster = &stub_cluster;
+}
+
+static inline void stub_fini(void)
+{
+    struct tn_list left = { NULL, NULL, 0 };
+    struct tn_link *l;
+
+    stub_sched->drain(&stub_cluster, &left);
+    while ((l = tn_list_pop_front(&left)) != NULL) {
+        struct stub_fibre *f = (struct stub_fibre *)(void *)tn_fibre_of(l);
+        assert(f->ready); /* else it came out twice */
+        f->ready = false;
+        f->runs++;
+    }
+    for (size_t i = 0; i < STUB_FIBRES; i++)
+        assert(!stub_fibre[i].ready && stub_fibre[i].runs == stub_fibre[i].made); /* else lost */
+    for (uint32_t i = 0; i < stub_cluster.slots; i++) {
+        if (stub_sched->worker_fini != NULL)
+            stub_sched->worker_fini(&stub_worker[i].pub);
+        free(stub_worker[i].pub.sched);
+    }
+    if (stub_sched->cluster_fini != NULL)
+        stub_sched->cluster_fini(&stub_cluster);
+    free(stub_cluster.sched);
+}
+
+/* ---- fibres ---- */
+
+static inline void stub_ready(struct stub_worker *me, struct stub_fibre *f, enum tn_why why)
+{
+    assert(!f->ready);
+    f->ready = true;
+    f->made++;
+    int placed = stub_sched->ready(me != NULL ? &me->pub : NULL, &f->pub, why);
+    assert(placed == 0 || placed <= TN_FOR(0));
+    stub_notify(placed);
+}
+
+static inline struct stub_fibre *stub_next(struct stub_worker *me, bool hard)
+{
+    struct stub_fibre *f = (struct stub_fibre *)(void *)stub_sched->next(&me->pub, hard);
+    if (f == NULL)
+        return NULL;
+    assert(f->ready); /* else it came out twice */
+    f->ready = false;
+    f->runs++;
+    f->pub.home = &me->pub;
+    return f;
+}
+
+static inline unsigned stub_steal(struct stub_worker *me, struct stub_worker *victim)
+{
+    return stub_sched->steal != NULL ? stub_sched->steal(&me->pub, &victim->pub) : 0;
+}
+
+/* ---- the worker's loop ---- */
+
+static inline struct stub_fibre *stub_search(struct stub_worker *me)
+{
+    if (!me->searching) {
+        me->searching = true;
+        tn_idle_search_begin(&stub_idle);
+    }
+    for (uint32_t i = 1; i < stub_cluster.slots; i++) { /* the others, in turn: the order is no matter here */
+        struct stub_worker *victim = &stub_worker[(me->pub.index + i) % stub_cluster.slots];
+        struct stub_fibre *f;
+        if (stub_steal(me, victim) != 0 && (f = stub_next(me, false)) != NULL)
+            return f;
+    }
+    return stub_next(me, false);
+}
+
+enum { STUB_WATCH_NS = 60000, STUB_WATCH_MAX_NS = 2000000 };
+
+/* The earliest timer. STUB_FAR never runs out, but somebody must watch it. */
+static const tn_time STUB_FAR = UINT64_C(1) << 60;
+static tn_time stub_earliest = UINT64_MAX;
+
+static inline void stub_park(struct stub_worker *me)
+{
+    if (me->searching) {
+        me->searching = false;
+        tn_idle_search_end(&stub_idle);
+    }
+    tn_idle_announce(&stub_idle, &me->slot, TN_SLOT_PARKED);
+    enum tn_work work = stub_sched->may_have_work(&me->pub);
+    if (work != TN_WORK_SOME) {
+        tn_time deadline = stub_earliest;
+        if (work == TN_WORK_HELD) {
+            me->watch_ns = me->watch_ns == 0                  ? STUB_WATCH_NS
+                           : me->watch_ns < STUB_WATCH_MAX_NS ? 2 * me->watch_ns
+                                                              : STUB_WATCH_MAX_NS;
+            deadline = tn_now() + me->watch_ns;
+        }
+        if (deadline != UINT64_MAX && !tn_idle_watch(&stub_idle, &me->slot, deadline))
+            deadline = UINT64_MAX;
+        tn_idle_sleep(&me->slot, deadline < STUB_FAR ? deadline : UINT64_MAX);
+    }
+    if (!tn_idle_withdraw(&stub_idle, &me->slot))
+        me->searching = true; /* by whoever woke us */
+}
+
+static inline void stub_search_over(struct stub_worker *me)
+{
+    if (!me->searching)
+        return;
+    me->searching = false;
+    if (!tn_idle_search_end(&stub_idle) || atomic_load_explicit(stub_idle.count, memory_order_relaxed) == 0)
+        return;
+    tn_fence_heavy();
+    if (stub_sched->may_have_work(&me->pub) == TN_WORK_SOME)
+        stub_wake(NULL);
+}
+
+static inline void stub_hand_watch_on(struct stub_worker *me)
+{
+    me->watch_ns = 0;
+    if (atomic_load_explicit(stub_idle.count, memory_order_relaxed) == 0)
+        return;
+    tn_time until;
+    bool watched = tn_idle_watcher(&stub_idle, &until) != NULL;
+    bool wanted = stub_sched->may_have_work(&me->pub) != TN_WORK_NONE
+                      ? !watched || until > tn_now() + STUB_WATCH_MAX_NS
+                      : !watched && stub_earliest != UINT64_MAX;
+    if (wanted)
+        stub_wake(NULL);
+}
+
+static inline struct stub_fibre *stub_get(struct stub_worker *me)
+{
+    struct stub_fibre *f;
+    while ((f = stub_next(me, false)) == NULL && (f = stub_search(me)) == NULL)
+        stub_park(me);
+    stub_search_over(me);
+    stub_hand_watch_on(me);
+    return f;
+}
+
+static inline void stub_leave(struct stub_worker *me)
+{
+    if (me->searching) {
+        me->searching = false;
+        tn_idle_search_end(&stub_idle);
+    }
+    if (stub_sched->worker_leave != NULL)
+        stub_sched->worker_leave(&me->pub);
+    stub_notify(0);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What Tenter's own benchmark programs share; see bench_tenter.h.
+ */
+#include "bench_tenter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *spec_given(const struct bench *b)
+{
+    const char *spec = bench_text(b, "scheduler");
+    return spec != NULL ? spec : getenv("TENTER_SCHEDULER");
+}
+
+bool bench_tenter_names(const struct bench *b, const char *knob)
+{
+    const char *spec = spec_given(b);
+    size_t n = strlen(knob);
+    for (const char *at = spec != NULL ? strchr(spec, ':') : NULL; at != NULL; at = strchr(at + 1, ':'))
+        if (strncmp(at + 1, knob, n) == 0 && at[1 + n] == '=')
+            return true;
+    return false;
+}
+
+static char *describe(struct bench *b, const tn_cluster *cluster)
+{
+    size_t n = tn_describe_cluster(cluster, NULL, 0) + 1;
+    char *text = malloc(n);
+    if (text == NULL)
+        bench_die(b, BENCH_INTERNAL, "no memory");
+    tn_describe_cluster(cluster, text, n);
+    return text;
+}
+
+static tn_runtime *start(struct bench *b, struct tn_config *config)
+{
+    tn_runtime *rt = NULL;
+    int rc = tn_start(&rt, config);
+    if (rc != 0)
+        bench_die(b, rc == EINVAL ? BENCH_USAGE : BENCH_INTERNAL,
+                  "no runtime with %lld workers, scheduler %s: %s", (long long)config->workers,
+                  config->scheduler != NULL ? config->scheduler : "of the build", strerror(rc));
+    return rt;
+}
+
+/* The module that a runtime gets when nobody names one: asked of one that is started for it. */
+static void default_module(struct bench *b, struct tn_config config, char *name, size_t size)
+{
+    static const char key[] = "\"scheduler\"";
+    config.workers = 1;
+    config.slots = 1;
+    tn_runtime *rt = start(b, &config);
+    char *text = describe(b, tn_cluster_first(rt));
+    const char *at = strstr(text, key);
+    at = at != NULL ? at + sizeof key - 1 : "";
+    at += strspn(at, ": \"");
+    snprintf(name, size, "%.*s", (int)strcspn(at, "\""), at);
+    free(text);
+    tn_stop(rt);
+}
+
+struct first {
+    struct bench *b;
+    void *(*fn)(void *);
+    void *arg;
+};
+
+static void *first(void *arg)
+{
+    struct first *f = arg;
+    char *text = describe(f->b, tn_cluster_self());
+    bench_binary(f->b, text);
+    free(text);
+    return f->fn(f->arg);
+}
+
+void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), void *arg)
+{
+    char spec[512], name[64];
+    struct tn_config config = TN_CONFIG_INIT;
+    config.workers = bench_int(b, "workers");
+    config.pin = bench_int(b, "pin");
+    config.seed = bench_int(b, "seed") != 0 ? bench_int(b, "seed") : INT64_MAX; /* to Tenter 0 means any */
+    config.scheduler = spec_given(b);
+    if (knobs[0] != '\0') {
+        if (config.scheduler == NULL)
+            default_module(b, config, name, sizeof name);
+        snprintf(spec, sizeof spec, "%s%s", config.scheduler != NULL ? config.scheduler : name, knobs);
+        config.scheduler = spec;
+    }
+    struct first f = {b, fn, arg};
+    tn_runtime *rt = start(b, &config);
+    tn_fibre *fibre = NULL;
+    struct tn_attr attr = {.name = "main", .runtime = rt};
+    int rc = tn_spawn(&fibre, &attr, first, &f);
+    rc = rc != 0 ? rc : tn_join(fibre, NULL);
+    if (rc != 0)
+        bench_die(b, BENCH_INTERNAL, "the first fibre: %s", strerror(rc));
+    tn_stop(rt);
+}
+
+static struct tn_counter before[TN_COUNTERS_MAX];
+
+void bench_tenter_counters_start(void)
+{
+    tn_counters(tn_cluster_self(), before);
+}
+
+void bench_tenter_counters_stop(struct bench *b)
+{
+    static struct tn_counter after[TN_COUNTERS_MAX];
+    size_t n = tn_counters(tn_cluster_self(), after);
+    for (size_t i = 0; i < n; i++)
+        bench_count(b, after[i].name, (double)(after[i].value - before[i].value));
+}

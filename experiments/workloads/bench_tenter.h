@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What Tenter's own benchmark programs share: from options to a running runtime, from its counters to the
+ * record.
+ */
+#ifndef BENCH_TENTER_H
+#define BENCH_TENTER_H
+
+#include "bench.h"
+#include <tenter.h>
+
+/* Start a runtime as --workers, --pin, --seed and --scheduler say, with `knobs` (":capacity=128", or "")
+ * added to the scheduler's; run fn(arg) as its first fibre; stop it. Before fn runs the binary has been
+ * described, and so
+ * --print-config answered. Ends the process (2) when the runtime refuses a knob. */
+void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), void *arg);
+
+/* Is `knob` named in --scheduler or, without that, in TENTER_SCHEDULER? */
+bool bench_tenter_names(const struct bench *b, const char *knob);
+
+/* Around the counted repetitions: what the cluster's counters have grown by between the two goes into the
+ * record. Who: a fibre. */
+void bench_tenter_counters_start(void);
+void bench_tenter_counters_stop(struct bench *b);
+
+#endif

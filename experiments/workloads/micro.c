@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Micro benchmarks of Tenter, and of its physical neighbours.
+ */
+#include "bench_tenter.h"
+#include "micro_common.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct bench *bench;
+
+/* Spawn; a queue that refuses is full only for now. */
+static tn_fibre *spawn(void *(*fn)(void *), void *arg)
+{
+    tn_fibre *f = NULL;
+    int rc;
+    while ((rc = tn_spawn(&f, NULL, fn, arg)) == EAGAIN)
+        tn_yield();
+    if (rc != 0)
+        bench_die(bench, BENCH_INTERNAL, "tn_spawn: %s", strerror(rc));
+    return f;
+}
+
+/* ---- yield ---- */
+
+static double null_yield(uint64_t ops)
+{
+    uint64_t begin = bench_now();
+    for (uint64_t i = 0; i < ops; i++)
+        tn_yield();
+    return (double)(bench_now() - begin) / (double)ops;
+}
+
+static void *yielder(void *arg)
+{
+    uint64_t each = *(const uint64_t *)arg;
+    for (uint64_t i = 0; i < each; i++)
+        tn_yield();
+    return arg;
+}
+
+static double yield_among(const char *name, unsigned fibres, uint64_t ops)
+{
+    static tn_fibre *f[1000];
+    uint64_t each = ops / fibres, ended = 0, begin = bench_now();
+    for (unsigned i = 0; i < fibres; i++)
+        f[i] = spawn(yielder, &each);
+    for (unsigned i = 0; i < fibres; i++) {
+        void *value = NULL;
+        tn_join(f[i], &value);
+        ended += value == &each;
+    }
+    double ns = (double)(bench_now() - begin) / (double)ops;
+    if (ended != fibres)
+        micro_fail(name, "fibres are missing");
+    return ns;
+}
+
+static double yield_2(uint64_t ops)
+{
+    return yield_among("yield_2", 2, ops);
+}
+
+static double yield_1000(uint64_t ops)
+{
+    return yield_among("yield_1000", 1000, ops);
+}
+
+/* ---- spawn and join ---- */
+
+static void *identity(void *arg)
+{
+    return arg;
+}
+
+static double spawn_batch(const char *name, uint64_t ops, unsigned batch)
+{
+    tn_fibre *f[100];
+    uint64_t sum = 0, begin = bench_now();
+    for (uint64_t i = 0; i < ops; i += batch) {
+        for (unsigned k = 0; k < batch; k++)
+            f[k] = spawn(identity, (void *)(uintptr_t)(k + 1));
+        for (unsigned k = 0; k < batch; k++) {
+            void *value = NULL;
+            tn_join(f[k], &value);
+            sum += (uintptr_t)value;
+        }
+    }
+    double ns = (double)(bench_now() - begin) / (double)ops;
+    if (sum != ops * (batch + 1) / 2)
+        micro_fail(name, "joined values do not add up");
+    return ns;
+}
+
+static double spawn_join(uint64_t ops)
+{
+    return spawn_batch("spawn_join", ops, 1);
+}
+
+static double spawn_join_100(uint64_t ops)
+{
+    return spawn_batch("spawn_join_100", ops, 100);
+}
+
+/* ---- ping-pong ---- */
+
+/* Each side prepares to be woken and says so in its waiter before it wakes the other: the other reads the
+ * waiter after it has been woken, and no wake-up comes too early. */
+struct table {
+    tn_waiter player[2];
+    _Atomic(bool) ready; /* the second player's waiter is there */
+    uint64_t rounds, lost;
+};
+
+static void *second_player(void *arg)
+{
+    struct table *t = arg;
+    t->player[1] = tn_wait_prepare();
+    atomic_store_explicit(&t->ready, true, memory_order_release);
+    tn_wait(TN_FOREVER, NULL);
+    for (uint64_t i = 1; i < t->rounds; i++) {
+        t->player[1] = tn_wait_prepare();
+        t->lost += !tn_wake(t->player[0]);
+        tn_wait(TN_FOREVER, NULL);
+    }
+    t->lost += !tn_wake(t->player[0]);
+    return t;
+}
+
+static double ping_pong(uint64_t ops)
+{
+    struct table t = {.rounds = ops};
+    uint64_t lost = 0;
+    tn_fibre *f = spawn(second_player, &t);
+    while (!atomic_load_explicit(&t.ready, memory_order_acquire))
+        tn_yield();
+    uint64_t begin = bench_now();
+    for (uint64_t i = 0; i < ops; i++) {
+        t.player[0] = tn_wait_prepare();
+        lost += !tn_wake(t.player[1]);
+        tn_wait(TN_FOREVER, NULL);
+    }
+    double ns = (double)(bench_now() - begin) / (double)ops;
+    void *value = NULL;
+    tn_join(f, &value);
+    if (value != &t || lost + t.lost != 0)
+        micro_fail("ping_pong", "a ball was lost");
+    return ns;
+}
+
+/* ---- fork-join ---- */
+
+static void *node(void *arg)
+{
+    uintptr_t depth = (uintptr_t)arg;
+    void *left = NULL, *right = NULL;
+    if (depth == 0)
+        return (void *)1;
+    tn_fibre *a = spawn(node, (void *)(depth - 1)), *b = spawn(node, (void *)(depth - 1));
+    tn_join(a, &left);
+    tn_join(b, &right);
+    return (void *)(1 + (uintptr_t)left + (uintptr_t)right);
+}
+
+static double fork_join(uint64_t ops)
+{
+    uint64_t begin = bench_now();
+    for (uint64_t i = 0; i < ops; i++)
+        if ((uintptr_t)node((void *)(uintptr_t)micro_depth()) != micro_nodes())
+            micro_fail("fork_join", "nodes are missing");
+    return (double)(bench_now() - begin) / (double)(ops * micro_nodes());
+}
+
+/* ---- wake-up over two workers ---- */
+
+/* The waker computes and never gives way, so the woken fibre can only run where another worker takes it. */
+struct bed {
+    tn_waiter sleeper;           /* published by `armed` */
+    _Atomic(uint64_t) armed, up; /* rounds that the sleeper is ready for, and has been woken in */
+    uint64_t up_at;              /* published by `up` */
+    uint64_t rounds;
+};
+
+static void *sleeper(void *arg)
+{
+    struct bed *bed = arg;
+    for (uint64_t i = 1; i <= bed->rounds; i++) {
+        bed->sleeper = tn_wait_prepare();
+        atomic_store_explicit(&bed->armed, i, memory_order_release);
+        tn_wait(TN_FOREVER, NULL);
+        bed->up_at = bench_now();
+        atomic_store_explicit(&bed->up, i, memory_order_release);
+    }
+    return bed;
+}
+
+static bool reached(_Atomic(uint64_t) *word, uint64_t value)
+{
+    uint64_t begin = bench_now();
+    while (atomic_load_explicit(word, memory_order_acquire) != value) {
+        bench_relax();
+        if (bench_now() - begin > MICRO_PATIENCE_NS)
+            return false;
+    }
+    return true;
+}
+
+static double wake_2w(uint64_t ops)
+{
+    struct bed bed = {.rounds = ops};
+    tn_fibre *f = spawn(sleeper, &bed);
+    for (uint64_t i = 1; i <= ops; i++) {
+        if (!reached(&bed.armed, i)) {
+            micro_fail("wake_2w", "no other worker took the sleeper");
+            while (atomic_load_explicit(&bed.armed, memory_order_acquire) != i)
+                tn_yield(); /* it must end, since this frame is its bed */
+        }
+        bench_work(MICRO_PAUSE_NS);
+        uint64_t begin = bench_now();
+        if (!tn_wake(bed.sleeper))
+            micro_fail("wake_2w", "a wake-up was lost");
+        if (!reached(&bed.up, i)) {
+            micro_fail("wake_2w", "no other worker ran the woken fibre");
+            while (atomic_load_explicit(&bed.up, memory_order_acquire) != i)
+                tn_yield();
+        }
+        micro_latency(bed.up_at - begin);
+    }
+    tn_join(f, NULL);
+    return micro_latency_median();
+}
+
+static const struct micro_case cases[] = {
+    {"null_yield", "yield of the only fibre", 1, 1, null_yield},
+    {"yield_2", "yield among two fibres", 1, 2, yield_2},
+    {"yield_1000", "yield among a thousand fibres", 1, 100000, yield_1000},
+    {"spawn_join", "spawn a fibre, join it", 1, 1, spawn_join},
+    {"spawn_join_100", "spawn a hundred fibres, join them; for each", 1, 100, spawn_join_100},
+    {"ping_pong", "two fibres wake each other in turn; a round trip", 1, 1, ping_pong},
+    {"fork_join", "binary tree of fibres; for each node", 1, 1, fork_join},
+    {"wake_2w", "wake a fibre that another worker has to run", 2, 1, wake_2w},
+};
+
+static void *fibres(void *arg)
+{
+    (void)arg;
+    bench_tenter_counters_start();
+    micro_measure(cases, sizeof cases / sizeof *cases);
+    bench_tenter_counters_stop(bench);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench_option own[] = {MICRO_OPTIONS("16")};
+    static struct bench b = {.program = "micro",
+                             .about =
+                                 "single operations of Tenter, and of the processor and the kernel under it",
+                             .clock = MICRO_CLOCK,
+                             .takes = BENCH_TAKES_SCHEDULER,
+                             .own = own,
+                             .n = sizeof own / sizeof *own};
+    bench = &b;
+    micro_start(&b, argc, argv, cases, sizeof cases / sizeof *cases, micro_neighbours, micro_neighbours_n);
+    bench_work_calibrate();
+    if (!bench_int(&b, "print-config"))
+        micro_measure(micro_neighbours, micro_neighbours_n);
+    bench_tenter_run(&b, "", fibres, NULL);
+    return micro_finish();
+}
