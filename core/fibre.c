@@ -180,18 +180,20 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     atomic_store_explicit(&f->join, detached ? TN_JOIN_DETACHED : TN_JOIN_OPEN, memory_order_relaxed);
     if (out != NULL)
         *out = &f->pub;
+    struct runtime *rt = cl->rt;
+    bool visiting = here == NULL && visit(w, rt);
     int rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_SPAWNED);
     if (w != NULL)
         COUNT(w, rc == EAGAIN ? COUNT_REFUSED : COUNT_SPAWN);
-    if (rc == EAGAIN) {
+    if (__builtin_expect(rc == EAGAIN, 0))
         release(here, f);
-        return EAGAIN;
-    }
-    if (rc == TN_RUN_NOW)
+    else if (rc == TN_RUN_NOW)
         stop_current(w, f, AFTER_READY, TN_DISPLACED, false);
     else
         notify(cl, rc);
-    return 0;
+    if (visiting)
+        leave(rt);
+    return rc == EAGAIN ? EAGAIN : 0;
 }
 
 /* ---- yield ---- */

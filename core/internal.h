@@ -123,6 +123,7 @@ struct runtime {
     struct tn_spinlock lock;     /* clusters */
     struct cluster *clusters, *first;
     _Atomic(bool) stopping;
+    _Atomic(uint32_t) visitors;  /* threads of outside that make a fibre ready right now */
     uint64_t seed;
     unsigned next_cpu;
 };

@@ -87,8 +87,8 @@ TN_MODULE_API void tn_spin_wait(unsigned *spins);
 /* How many rounds a bounded spin may take: natively n, under exploration 1. */
 TN_MODULE_API unsigned tn_spin_bound(unsigned n);
 
-void tn_work(uint64_t ns);
-double tn_work_calibrate(void);
+TN_MODULE_API void tn_work(uint64_t ns);
+TN_MODULE_API double tn_work_calibrate(void);
 
 /* Not for cryptography: the start of a seed that nobody gave. */
 uint64_t tn_entropy(void);

@@ -348,6 +348,9 @@ TN_API int tn_stop(tn_runtime *runtime)
     atomic_store_explicit(&rt->stopping, true, memory_order_relaxed); /* relaxed: see must_leave() */
     for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next)
         cluster_join(cl);
+    unsigned spins = 0;
+    while (atomic_load_explicit(&rt->visitors, memory_order_acquire) != 0) /* V0 acquire */
+        tn_spin_wait(&spins);
     for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next) {
         struct tn_list left = {0};
         if (cl->sched_ready)

@@ -86,6 +86,15 @@ static inline void tn_sanitize_make(struct tn_sanitize *s, const void *bottom, s
 #endif
 }
 
+/* Address space that may have held other stacks before. */
+static inline void tn_sanitize_fresh(const void *base, size_t bytes)
+{
+    (void)base, (void)bytes;
+#if defined(TN_ASAN)
+    __asan_unpoison_memory_region(base, bytes);
+#endif
+}
+
 static inline void tn_sanitize_drop(struct tn_sanitize *s)
 {
     (void)s;

@@ -63,8 +63,10 @@ static struct stack_slab *map_slab(size_t stride, size_t n, unsigned colour)
     slab->colour = colour;
     slab->bytes = stride * n;
     slab->base = tn_map(slab->bytes);
-    if (slab->base != NULL && tn_guard(slab->base, stride, n) == 0)
+    if (slab->base != NULL && tn_guard(slab->base, stride, n) == 0) {
+        tn_sanitize_fresh(slab->base, slab->bytes);
         return slab;
+    }
     if (slab->base != NULL) {
         tn_message("tenter: no guard pages left: raise vm.max_map_count (sysctl -w vm.max_map_count=1048576)");
         tn_unmap(slab->base, slab->bytes);

@@ -25,10 +25,40 @@ static inline void notify(struct cluster *cl, int placed)
         wake_worker(cl, placed <= TN_FOR(0) ? &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot : NULL);
 }
 
+/* A caller from outside the runtime is counted: as soon as the module has the fibre, that may run, end and be
+ * joined, and tn_stop must not take the cluster away while we still look for somebody to wake. */
+static inline bool visit(struct worker *w, struct runtime *rt)
+{
+    if (w != NULL && cluster_of(w->pub.cluster)->rt == rt)
+        return false;
+    atomic_fetch_add_explicit(&rt->visitors, 1, memory_order_relaxed); /* relaxed: ready() publishes it */
+    return true;
+}
+
+static inline void leave(struct runtime *rt)
+{
+    atomic_fetch_sub_explicit(&rt->visitors, 1, memory_order_release); /* V0 release */
+}
+
+/* The same for callers that are no worker of f's cluster. */
+static __attribute__((noinline)) void make_ready_elsewhere(struct worker *w, struct fibre *f, enum tn_why why)
+{
+    struct cluster *cl = cluster_of(f->pub.cluster);
+    struct runtime *rt = cl->rt;
+    bool visiting = visit(w, rt);
+    notify(cl, TN_SCHED(cl)->ready(NULL, &f->pub, why));
+    if (visiting)
+        leave(rt);
+}
+
 static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why)
 {
     struct cluster *cl = cluster_of(f->pub.cluster);
-    notify(cl, TN_SCHED(cl)->ready(member(w, cl), &f->pub, why));
+    struct tn_worker *me = member(w, cl);
+    if (__builtin_expect(me != NULL, 1))
+        notify(cl, TN_SCHED(cl)->ready(me, &f->pub, why));
+    else
+        make_ready_elsewhere(w, f, why);
 }
 
 /* ---- switching ---- */

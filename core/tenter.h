@@ -124,7 +124,7 @@ TN_API int tn_join_until(tn_fibre *f, void **value, tn_time deadline, struct tn_
 TN_API int tn_detach(tn_fibre *f);
 
 /* End the calling fibre with `value`. Who: fibre (a plain thread aborts with a message). */
-TN_API _Noreturn void tn_exit(void *value);
+TN_API void tn_exit(void *value) __attribute__((noreturn));
 
 /* The calling fibre, or NULL on a plain thread. Its name, its cluster. Who: any. */
 TN_API tn_fibre *tn_fibre_self(void);
@@ -174,7 +174,7 @@ TN_API bool tn_wake(tn_waiter w);
 /* Cancellation token: fires once, wakes all that wait with it, and whoever waits later does not block.
  * The memory is the caller's; it must outlive the waits that use it. */
 typedef struct tn_token {
-    _Alignas(8) unsigned char opaque[32];
+    void *opaque[4];
 } tn_token;
 
 TN_API void tn_token_init(tn_token *t);        /* Who: any, before use */

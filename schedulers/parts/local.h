@@ -229,6 +229,13 @@ static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_
 
 /* ---- next ---- */
 
+static inline size_t local_shared_length(struct tn_worker *me)
+{
+    struct local_cluster *c = me->cluster->sched;
+    return tn_locked_queue_length(&c->yields) + tn_locked_queue_length(&c->shared) +
+           tn_locked_queue_length(&local_of(me)->inbox);
+}
+
 /* From what comes last otherwise. Each of the three comes first in turn: two fibres that yield hard to each other keep
  * the yield queue filled for ever, and would hide the others. */
 static __attribute__((noinline)) struct tn_link *local_shared(struct tn_worker *me)
@@ -286,7 +293,7 @@ again:
             goto again;
         }
     }
-    if (f == NULL)
+    if (f == NULL && local_shared_length(me) != 0)
         f = local_shared(me);
     return tn_fibre_of(f);
 }
