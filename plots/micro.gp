@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Bars of time an operation, on a log axis, with error bars; one panel (a) or two (a above b).
+# Bars of time an operation, on a log axis, with error bars; one to three panels (a above b above c).
 # micro_ratio.py drives it and sets: out notes notes_y footer height panels, and for each panel
-# X: X_data X_series X_groups X_titles X_colours X_min X_max X_top X_bottom.
+# X: X_caption X_data X_series X_groups X_titles X_colours X_min X_max X_top X_bottom.
 # One line of data an operation: its name, then for each series value, low, high in seconds
 # (NaN: not measured).
 if (!exists("a_data")) { print "micro.gp: no data given; run micro_ratio.py TIDY_CSV"; exit status 2 }
@@ -35,7 +35,7 @@ do for [kind in "pdf png"] {
     set multiplot
     set label 1 notes at screen 0.008, screen notes_y left front tc rgb "#333333" font ",5.6"
     set label 2 footer at screen 0.008, screen 0.1 / height left front tc rgb "#777777" font ",5"
-    do for [p in (panels == 2 ? "a b" : "a")] {
+    do for [p in substr("a b c", 1, 2 * panels - 1)] {
         series = value(p . "_series"); file = value(p . "_data")
         titles = value(p . "_titles"); colours = value(p . "_colours")
         array ink[series]
@@ -51,7 +51,7 @@ do for [kind in "pdf png"] {
         set xrange [-0.62:value(p . "_groups") - 0.38]
         set tmargin at screen value(p . "_top")
         set bmargin at screen value(p . "_bottom")
-        set label 3 "time an operation" at screen 0.02, \
+        set label 3 value(p . "_caption") at screen 0.02, \
             screen (value(p . "_top") + value(p . "_bottom")) / 2 rotate by 90 center
         set key at screen 0.5, screen value(p . "_top") + 0.115 / height center center \
             horizontal Left reverse samplen 1.0 width 1

@@ -37,10 +37,28 @@ def with_neighbours(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(label=frame["label"].mask(physical, MACHINE))
 
 
+def panels_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Runtimes, a panel for each number of workers; then the machine's own operations."""
+    physical = frame["metric"].str.startswith(PHYSICAL)
+    counts = sorted(set(frame["workers"].dropna())) if "workers" in frame else []
+    panels = [(f"{int(n)} worker{'s' if n > 1 else ''}", frame[~physical & frame["workers"].eq(n)])
+              for n in counts]
+    if len(panels) < 2:
+        panels = [("runtimes", frame[~physical])]
+    neighbours = frame[physical]
+    if counts:
+        neighbours = neighbours[neighbours["workers"].eq(counts[0])]
+    return [(n, f) for n, f in [*panels, ("physical neighbours", neighbours)] if len(f)]
+
+
 def table_of(frame: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
+    tables = [panel_table(panel, part, labels) for panel, part in panels_of(frame)]
+    return pd.concat(tables) if tables else pd.DataFrame()
+
+
+def panel_table(panel: str, frame: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
     rows = []
     for operation in operations(frame):
-        panel = "physical neighbours" if operation.startswith(PHYSICAL) else "runtimes"
         part = frame[frame["metric"].eq(operation)]
         divisor = stats.by_block(part[part["label"].eq(BASELINE)], operation)
         for name in labels:
@@ -93,7 +111,8 @@ def panel_of(table: pd.DataFrame, labels: list[str], scratch: Path, prefix: str)
     letters = letters_for(table)
     write_data(scratch / f"{prefix}.dat", table, labels, letters)
     inks = [GREEN if x == MACHINE else style.colour(x) for x in labels]
-    return {f"{prefix}_data": str(scratch / f"{prefix}.dat"), f"{prefix}_series": len(labels),
+    return {"physical": labels == [MACHINE], f"{prefix}_caption": str(table["panel"].iloc[0]),
+            f"{prefix}_data": str(scratch / f"{prefix}.dat"), f"{prefix}_series": len(labels),
             f"{prefix}_groups": table["x"].nunique(),
             f"{prefix}_titles": "|".join(style.title_of(x) for x in labels),
             f"{prefix}_colours": "|".join(inks),
@@ -107,16 +126,16 @@ def gnuplot(panels: list[dict[str, Any]], out: Path, notes: list[str], footer: s
     """Runs micro.gp; everything vertical is worked out here, in inches."""
     lines = style.wrap(notes, style.PAGE)
     below = style.LINE * (len(lines) + 1) + 0.12
-    heights = [1.75, 1.05][:len(panels)]
-    under = [0.12 + 0.125 * panel[f"{p}_lines"] for p, panel in zip("ab", panels)]
+    heights = [1.05 if panel["physical"] else 1.75 for panel in panels]
+    under = [0.12 + 0.125 * panel[f"{p}_lines"] for p, panel in zip("abc", panels)]
     height = below + sum(heights) + sum(under) + 0.24 * len(panels)
     values: dict[str, Any] = {"out": str(out / NAME), "notes": "\\n".join(lines),
                               "footer": footer, "height": height, "panels": len(panels),
                               "notes_y": (style.LINE * (len(lines) + 0.75) + 0.04) / height}
     top = height
-    for prefix, panel, tall, labels in zip("ab", panels, heights, under):
+    for prefix, panel, tall, labels in zip("abc", panels, heights, under):
         top -= 0.24
-        values.update(panel)
+        values.update({k: v for k, v in panel.items() if k != "physical"})
         values[f"{prefix}_top"] = top / height
         values[f"{prefix}_bottom"] = (top - tall) / height
         top -= tall + labels
@@ -160,7 +179,7 @@ def draw(path: Path, out: Path) -> None:
             labels = sorted(set(part["series"]), key=style.rank)
             if len(part) < part["x"].nunique() * len(labels):
                 said.append("Where a bar is missing the runtime does not have the operation.")
-            panels.append(panel_of(part, labels, Path(scratch), "ab"[len(panels)]))
+            panels.append(panel_of(part, labels, Path(scratch), "abc"[len(panels)]))
         gnuplot(panels, out, said, " · ".join(style.footer_text(data.prov)))
     style.save_table(table, out, NAME, said, [c for c in table if c.startswith("ratio")])
 

@@ -176,13 +176,15 @@ def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
 
 
 def _superseded(rows: list[dict[str, Any]]) -> list[bool]:
-    last: dict[tuple[Any, Any], int] = {}
+    """A later row of the same condition and block replaces an earlier one, from a rebuilt binary too."""
+    keys = [json.dumps([program_of(row), settings(row), row.get("build"), row.get("block")],
+                       sort_keys=True, default=str) for row in rows]
+    last: dict[str, int] = {}
     for index, row in enumerate(rows):
-        key = (row.get("cell"), row.get("block"))
-        if row.get("status") in VOID and key in last:
+        if row.get("status") in VOID and keys[index] in last:
             continue
-        last[key] = index
-    return [last[(r.get("cell"), r.get("block"))] != i for i, r in enumerate(rows)]
+        last[keys[index]] = index
+    return [last[key] != index for index, key in enumerate(keys)]
 
 
 def _scalar(value: Any) -> Any:

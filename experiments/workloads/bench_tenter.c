@@ -46,20 +46,28 @@ static tn_runtime *start(struct bench *b, struct tn_config *config)
     return rt;
 }
 
-/* The module that a runtime gets when nobody names one: asked of one that is started for it. */
-static void default_module(struct bench *b, struct tn_config config, char *name, size_t size)
+bool bench_tenter_has(const struct bench *b, const char *knob)
 {
-    static const char key[] = "\"scheduler\"";
-    config.workers = 1;
-    config.slots = 1;
-    tn_runtime *rt = start(b, &config);
-    char *text = describe(b, tn_cluster_first(rt));
-    const char *at = strstr(text, key);
-    at = at != NULL ? at + sizeof key - 1 : "";
-    at += strspn(at, ": \"");
-    snprintf(name, size, "%.*s", (int)strcspn(at, "\""), at);
+    const char *spec = spec_given(b);
+    char key[128], *at, *end;
+    size_t n = tn_describe(NULL, 0) + 1;
+    char *text = malloc(n);
+    if (text == NULL)
+        return false;
+    tn_describe(text, n);
+    /* "schedulers":[{"name":"fifo",…,"knobs":[…],"counters":…: a spec without a name means the first one */
+    snprintf(key, sizeof key, "\"name\":\"%.*s", spec != NULL ? (int)strcspn(spec, ":") : 0, spec != NULL ? spec : "");
+    at = strstr(text, "\"schedulers\":[");
+    at = at != NULL ? strstr(at, key) : NULL;
+    end = at != NULL ? strstr(at, "\"counters\":") : NULL;
+    bool has = at == NULL; /* a plug-in: let the runtime judge */
+    if (end != NULL) {
+        *end = '\0';
+        snprintf(key, sizeof key, "\"name\":\"%s\"", knob);
+        has = strstr(at, key) != NULL;
+    }
     free(text);
-    tn_stop(rt);
+    return has;
 }
 
 struct first {
@@ -79,16 +87,14 @@ static void *first(void *arg)
 
 void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), void *arg)
 {
-    char spec[512], name[64];
+    char spec[512];
     struct tn_config config = TN_CONFIG_INIT;
     config.workers = bench_int(b, "workers");
     config.pin = bench_int(b, "pin");
     config.seed = bench_int(b, "seed") != 0 ? bench_int(b, "seed") : INT64_MAX; /* to Tenter 0 means any */
     config.scheduler = spec_given(b);
     if (knobs[0] != '\0') {
-        if (config.scheduler == NULL)
-            default_module(b, config, name, sizeof name);
-        snprintf(spec, sizeof spec, "%s%s", config.scheduler != NULL ? config.scheduler : name, knobs);
+        snprintf(spec, sizeof spec, "%s%s", config.scheduler != NULL ? config.scheduler : "", knobs);
         config.scheduler = spec;
     }
     struct first f = {b, fn, arg};

@@ -10,13 +10,15 @@
 #include <tenter.h>
 
 /* Start a runtime as --workers, --pin, --seed and --scheduler say, with `knobs` (":capacity=128", or "")
- * added to the scheduler's; run fn(arg) as its first fibre; stop it. Before fn runs the binary has been
- * described, and so
- * --print-config answered. Ends the process (2) when the runtime refuses a knob. */
+ * added to the scheduler's; run fn(arg) as its first fibre; stop it. Before fn runs the binary has been described,
+ * and so --print-config answered. Ends the process (2) when the runtime refuses a knob. */
 void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), void *arg);
 
 /* Is `knob` named in --scheduler or, without that, in TENTER_SCHEDULER? */
 bool bench_tenter_names(const struct bench *b, const char *knob);
+
+/* Has the module that will run this knob? */
+bool bench_tenter_has(const struct bench *b, const char *knob);
 
 /* Around the counted repetitions: what the cluster's counters have grown by between the two goes into the
  * record. Who: a fibre. */

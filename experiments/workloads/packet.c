@@ -107,8 +107,8 @@ int main(int argc, char **argv)
     static struct bench_option own[] = {
         PACKET_OPTIONS,
         {"capacity", BENCH_INT, "128", 0, 65536, NULL, "fibres",
-         "bound of a local queue, which then refuses (adds capacity=N:full=refuse to --scheduler); 0: adds "
-         "nothing",
+         "bound of a local queue, which then refuses (adds capacity=N:full=refuse to --scheduler); 0, and any "
+         "value where the module has no bound: adds nothing",
          NULL, 0, 0, false},
         {"full", BENCH_CHOICE, "yield", 0, 0, "yield|spin", "",
          "what a refused spawner does before it tries again", NULL, 0, 0, false},
@@ -124,8 +124,8 @@ int main(int argc, char **argv)
     bool named = bench_tenter_names(&b, "capacity");
     if (named && bench_given(&b, "capacity"))
         bench_die(&b, BENCH_USAGE, "--capacity and --scheduler both set the knob capacity");
-    if (named)
-        bench_set_int(&b, "capacity", 0);
+    if (named || !bench_tenter_has(&b, "capacity"))
+        bench_set_int(&b, "capacity", 0); /* what the record then says */
     spin = bench_int(&b, "full") == 1;
     if (spin && bench_int(&b, "workers") <= bench_int(&b, "spawners"))
         bench_die(&b, BENCH_USAGE,

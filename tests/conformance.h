@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the parts of the conformance suite share. conformance.c: nothing lost, nothing twice, progress.
+ * conformance_wake.c: work behind hogs, wake-ups, workers that come and go, the end with work left.
+ */
+#ifndef TESTS_CONFORMANCE_H
+#define TESTS_CONFORMANCE_H
+
+#include "harness.h"
+
+extern tn_runtime *rt;
+extern tn_cluster *cl;
+
+void start(int64_t workers); /* a runtime under the module that the command line names */
+void stop(void);
+
+/* From a fibre or a plain thread. The module may refuse: then others get the time to make room. */
+tn_fibre *spawn(void *(*fn)(void *), uintptr_t arg, bool detached);
+void join(tn_fibre *f);
+
+void test_behind_hog(void);
+void test_home_is_gone(void);
+void test_ping_pong(void);
+void test_ping_pong_long(void);
+void test_plain_wakers(void);
+void test_join_and_leave(void);
+void test_join_and_leave_long(void);
+void test_work_left(void);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "harness.h"
+
+#include <CUnit/Basic.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *suite_name;
+static uint64_t seed;
+static unsigned watchdog_seconds = 60;
+
+/* ---- the watchdog ---- */
+
+static char hang_message[256];
+
+static void hang(int signal)
+{
+    (void)signal;
+    (void)!write(STDERR_FILENO, hang_message, strlen(hang_message));
+    _exit(1);
+}
+
+void harness_watchdog(unsigned seconds)
+{
+    const char *given = getenv("TENTER_TEST_WATCHDOG");
+    if (given != NULL)
+        seconds = (unsigned)strtoul(given, NULL, 0);
+    CU_pTest test = CU_get_current_test();
+    snprintf(hang_message, sizeof hang_message,
+             "\n%s: '%s' hangs: no end within %u s. Replay: TENTER_TEST_SEED=%" PRIu64
+             " TENTER_TEST_ONLY='%s'\n",
+             suite_name, test != NULL ? test->pName : "?", seconds, seed, test != NULL ? test->pName : "");
+    signal(SIGALRM, hang);
+    alarm(seconds);
+}
+
+void harness_patience(unsigned seconds)
+{
+    watchdog_seconds = seconds;
+}
+
+static void before_each(void)
+{
+    harness_watchdog(watchdog_seconds);
+}
+
+/* ---- checks ---- */
+
+bool harness_check(bool good, const char *text, const char *file, unsigned line)
+{
+    pthread_mutex_lock(&lock);
+    CU_assertImplementation(good, line, text, file, "", CU_FALSE);
+    pthread_mutex_unlock(&lock);
+    return good;
+}
+
+bool harness_check_equal(long long got, long long wanted, const char *text, const char *file, unsigned line)
+{
+    if (got != wanted)
+        harness_note("%s: %lld, not %lld (line %u)", text, got, wanted, line);
+    return harness_check(got == wanted, text, file, line);
+}
+
+void harness_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    pthread_mutex_lock(&lock);
+    fputs("\n    ", stdout);
+    vprintf(format, args);
+    fflush(stdout);
+    pthread_mutex_unlock(&lock);
+    va_end(args);
+}
+
+/* ---- running ---- */
+
+int harness_run(const char *suite, const struct test *tests, size_t n)
+{
+    const char *given = getenv("TENTER_TEST_SEED"), *only = getenv("TENTER_TEST_ONLY");
+    suite_name = suite;
+    seed = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (CU_initialize_registry() != CUE_SUCCESS)
+        return 99;
+    CU_pSuite s = CU_add_suite_with_setup_and_teardown(suite, NULL, NULL, before_each, NULL);
+    if (s == NULL)
+        return 99;
+    for (size_t i = 0; i < n; i++)
+        if ((only == NULL || strstr(tests[i].name, only) != NULL) &&
+            CU_add_test(s, tests[i].name, tests[i].fn) == NULL)
+            return 99;
+    CU_basic_set_mode(CU_BRM_VERBOSE);
+    CU_basic_run_tests();
+    alarm(0);
+    unsigned failed = CU_get_number_of_tests_failed(), run = CU_get_number_of_tests_run();
+    CU_cleanup_registry();
+    if (failed != 0)
+        printf("replay: TENTER_TEST_SEED=%" PRIu64 "\n", seed);
+    printf("%u passed, %u failed\n", run - failed, failed);
+    return failed != 0;
+}
+
+uint64_t harness_seed(void)
+{
+    return seed;
+}
+
+uint64_t harness_random(uint64_t *state) /* SplitMix64 */
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* ---- children ---- */
+
+int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
+{
+    int pipe_fd[2], status = -1;
+    size_t length = 0;
+    if (pipe(pipe_fd) != 0)
+        return -1;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        close(pipe_fd[0]);
+        dup2(pipe_fd[1], STDERR_FILENO);
+        close(pipe_fd[1]);
+        alarm(watchdog_seconds / 2);
+        _exit(fn(arg));
+    }
+    close(pipe_fd[1]);
+    for (;;) {
+        char piece[4096];
+        ssize_t got = read(pipe_fd[0], piece, sizeof piece);
+        if (got <= 0 && !(got < 0 && errno == EINTR))
+            break;
+        for (ssize_t i = 0; i < got; i++)
+            if (length + 1 < size)
+                err[length++] = piece[i];
+    }
+    close(pipe_fd[0]);
+    if (size != 0)
+        err[length] = '\0';
+    if (child > 0)
+        waitpid(child, &status, 0);
+    return status;
+}
+
+bool exited(int status, int code)
+{
+    return WIFEXITED(status) && WEXITSTATUS(status) == code;
+}
+
+bool killed(int status, int signal)
+{
+    return WIFSIGNALED(status) && WTERMSIG(status) == signal;
+}
+
+/* ---- looking around ---- */
+
+unsigned harness_count(const char *directory)
+{
+    char path[64];
+    unsigned n = 0;
+    snprintf(path, sizeof path, "/proc/self/%s", directory);
+    DIR *d = opendir(path);
+    if (d == NULL)
+        return 0;
+    for (struct dirent *e; (e = readdir(d)) != NULL;)
+        n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+uint64_t counter(const tn_cluster *cluster, const char *name)
+{
+    struct tn_counter all[TN_COUNTERS_MAX];
+    size_t n = tn_counters(cluster, all);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return all[i].value;
+    return UINT64_MAX;
+}
+
+bool build_has(const char *text)
+{
+    size_t size = tn_describe(NULL, 0) + 1;
+    char *all = malloc(size);
+    if (all == NULL)
+        return false;
+    tn_describe(all, size);
+    bool has = strstr(all, text) != NULL;
+    free(all);
+    return has;
+}
+
+bool migration_forced(void)
+{
+    return build_has("\"force_migration\":\"yes\"");
+}
+
+bool counting(void)
+{
+    return build_has("\"observe\":\"counters\"");
+}
+
+__attribute__((noinline)) int errno_get(void)
+{
+    return errno;
+}
+
+__attribute__((noinline)) void errno_set(int value)
+{
+    errno = value;
+}
+
+void nap_us(unsigned us)
+{
+    struct timespec ts = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
+    while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
+        ;
+}
+
+struct tn_config with(int64_t workers, const char *scheduler)
+{
+    struct tn_config c = TN_CONFIG_INIT;
+    c.workers = workers;
+    c.scheduler = scheduler;
+    return c;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A small program for the disassembly test: it uses what the test looks at, and prints what the test must
+ * know.
+ */
+#include "internal.h"
+
+#include <stdio.h>
+
+static void *use(void *arg)
+{
+    tn_yield();
+    tn_yield_hard();
+    tn_wait_prepare();
+    tn_wait(0, NULL);
+    return arg;
+}
+
+int main(void)
+{
+    char text[16384];
+    tn_describe(text, sizeof text);
+    printf("{\"counts_at\":%zu,\"counts_size\":%zu,\"ran\":%d,\"build\":%s}\n",
+           offsetof(struct worker, counts), sizeof(((struct worker *)NULL)->counts),
+           tn_run(NULL, use, NULL, NULL) == 0, text);
+    return 0;
+}

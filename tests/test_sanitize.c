@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Only in sanitizer builds: an error that is planted in a fibre is found and reported, the fibre's function
+ * named; the other suites show that nothing is reported without one.
+ */
+#include "harness.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int *volatile shared;
+static int plain;
+
+static __attribute__((noinline)) void *planted_overflow(void *arg)
+{
+    volatile char room[32];
+    size_t at = (size_t)(uintptr_t)arg;
+    tn_yield();
+    room[at] = 1;
+    return (void *)(uintptr_t)room[0];
+}
+
+static __attribute__((noinline)) void *planted_use_after_free(void *arg)
+{
+    int *p = malloc(sizeof *p);
+    shared = p;
+    free(p);
+    tn_yield_hard();
+    *shared = 1;
+    return arg;
+}
+
+static __attribute__((noinline)) void *planted_shift(void *arg)
+{
+    tn_yield();
+    plain = 1 << (int)(uintptr_t)arg;
+    return NULL;
+}
+
+static atomic_int here;
+
+static __attribute__((noinline)) void *planted_race(void *arg)
+{
+    atomic_fetch_add_explicit(&here, 1, memory_order_relaxed);
+    while (atomic_load_explicit(&here, memory_order_relaxed) < 2)
+        tn_yield();
+    for (int i = 0; i < 1000; i++)
+        plain++;
+    return arg;
+}
+
+struct plant {
+    void *(*fn)(void *);
+    uintptr_t arg;
+};
+
+static void *two(void *arg)
+{
+    const struct plant *p = arg;
+    tn_fibre *f[2];
+    for (int i = 0; i < 2; i++)
+        if (tn_spawn(&f[i], NULL, p->fn, (void *)p->arg) != 0)
+            return NULL;
+    for (int i = 0; i < 2; i++)
+        tn_join(f[i], NULL);
+    return NULL;
+}
+
+static int run(void *arg)
+{
+    struct tn_config c = with(2, NULL);
+    tn_run(&c, two, arg, NULL);
+    return 0;
+}
+
+static void found(struct plant p, const char *kind, const char *function)
+{
+    static char err[65536];
+    int status = harness_child(run, &p, err, sizeof err);
+    bool good = CHECK(!exited(status, 0));
+    good = CHECK(strstr(err, kind) != NULL) && good;
+    good = CHECK(strstr(err, function) != NULL) && good;
+    if (!good)
+        harness_note("status %x, report: %.2000s", (unsigned)status, err);
+}
+
+static void test_address(void)
+{
+    if (!build_has("sanitize=address"))
+        SKIP("not with AddressSanitizer");
+    found((struct plant){planted_overflow, 40}, "stack-buffer-overflow", "planted_overflow");
+    found((struct plant){planted_use_after_free, 0}, "heap-use-after-free", "planted_use_after_free");
+}
+
+static void test_undefined(void)
+{
+    if (!build_has("sanitize=undefined"))
+        SKIP("not with UndefinedBehaviorSanitizer");
+    found((struct plant){planted_shift, 40}, "shift exponent", "test_sanitize.c");
+}
+
+static void test_thread(void)
+{
+    if (!build_has("sanitize=thread"))
+        SKIP("not with ThreadSanitizer");
+    found((struct plant){planted_race, 0}, "data race", "planted_race");
+}
+
+int main(void)
+{
+    static const struct test tests[] = {
+        {"AddressSanitizer sees into fibres", test_address},
+        {"UndefinedBehaviorSanitizer too", test_undefined},
+        {"ThreadSanitizer too", test_thread},
+    };
+    return HARNESS_RUN("sanitize", tests);
+}

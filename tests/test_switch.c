@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What belongs to a fibre and what to its worker, right after switches: errno, floating-point control, stacks
+ * and their guards. Built twice: with the context in assembly and with ucontext.
+ */
+#include "harness.h"
+
+#include <errno.h>
+#include <fenv.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+enum { SWITCHES = 400, FIBRES = 6 };
+
+static void switch_somehow(uint64_t n)
+{
+    if (n % 5 == 0)
+        tn_yield_hard();
+    else if (n % 17 == 0)
+        tn_sleep(1000);
+    else
+        tn_yield();
+}
+
+/* Run FIBRES instances of fn on so many workers; arg is their number. */
+static void *(*crowd_fn)(void *);
+
+static void *crowd_main(void *arg)
+{
+    tn_fibre *f[FIBRES];
+    for (uintptr_t i = 0; i < FIBRES; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, crowd_fn, (void *)i), 0);
+    for (int i = 0; i < FIBRES; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    return arg;
+}
+
+static void crowd(void *(*fn)(void *))
+{
+    crowd_fn = fn;
+    for (int64_t workers = 1; workers <= 2; workers++) {
+        struct tn_config c = with(workers, "fifo");
+        CHECK_EQUAL(tn_run(&c, crowd_main, NULL, NULL), 0);
+    }
+}
+
+/* ---- errno ---- */
+
+static void *own_errno(void *arg)
+{
+    int mine = 1000 + (int)(uintptr_t)arg;
+    unsigned wrong = errno_get() != 0; /* a fibre starts with 0 */
+    for (unsigned i = 0; i < SWITCHES; i++) {
+        errno_set(mine + (int)i);
+        switch_somehow(i + (uintptr_t)arg);
+        wrong += errno_get() != mine + (int)i;
+    }
+    CHECK_EQUAL(wrong, 0);
+    return NULL;
+}
+
+static void test_errno(void)
+{
+    crowd(own_errno);
+}
+
+/* ---- the cluster right after a migration ---- */
+
+static tn_cluster *both[2];
+
+static void *wander(void *arg)
+{
+    unsigned wrong = 0;
+    for (uintptr_t i = (uintptr_t)arg; i < SWITCHES; i++) {
+        wrong += tn_migrate(both[i % 2]) != 0 || tn_cluster_self() != both[i % 2];
+        switch_somehow(i);
+        wrong += tn_cluster_self() != both[i % 2];
+    }
+    CHECK_EQUAL(wrong, 0);
+    return NULL;
+}
+
+static void test_cluster(void)
+{
+    struct tn_config c = with(1, "fifo"), d = with(1, "lifo");
+    tn_runtime *rt;
+    tn_fibre *f[FIBRES];
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    both[0] = tn_cluster_first(rt);
+    CHECK_EQUAL(tn_cluster_create(rt, &d, &both[1]), 0); /* another module */
+    for (uintptr_t i = 0; i < FIBRES; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], &(struct tn_attr){.cluster = both[i % 2]}, wander, (void *)i), 0);
+    for (int i = 0; i < FIBRES; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* ---- floating-point control ---- */
+
+#if defined(__x86_64__)
+static unsigned short x87_control(void)
+{
+    unsigned short word;
+    __asm__ volatile("fnstcw %0" : "=m"(word));
+    return word;
+}
+
+static void x87_set(unsigned short word)
+{
+    __asm__ volatile("fldcw %0" : : "m"(word));
+}
+
+static void *own_control(void *arg)
+{
+    static const unsigned short x87[] = {0x037f, 0x077f, 0x0b7f, 0x0f7f, 0x027f, 0x007f};
+    static const unsigned mode[] = {_MM_ROUND_NEAREST, _MM_ROUND_DOWN, _MM_ROUND_UP, _MM_ROUND_TOWARD_ZERO};
+    uintptr_t i = (uintptr_t)arg;
+    /* Every fibre starts with what the ABI gives a process, whatever its spawner had set. */
+    CHECK_EQUAL(_mm_getcsr() & ~0x3fu, 0x1f80);
+    CHECK_EQUAL(x87_control(), 0x037f);
+    unsigned csr =
+        (_mm_getcsr() & ~(unsigned)(_MM_ROUND_MASK | 0x8040)) | mode[i % 4] | (i % 2 ? 0x8040u : 0);
+    _mm_setcsr(csr);
+    x87_set(x87[i % 6]);
+    unsigned wrong = 0;
+    for (unsigned k = 0; k < SWITCHES; k++) {
+        switch_somehow(k + i);
+        wrong += (_mm_getcsr() & ~0x3fu) != (csr & ~0x3fu);
+        wrong += x87_control() != x87[i % 6];
+    }
+    volatile double one = 1, three = 3; /* and it is the mode that is computed with */
+    double third = one / three;
+    wrong += i % 4 == 2 ? third <= 0x1.5555555555555p-2 : third > 0x1.5555555555555p-2;
+    CHECK_EQUAL(wrong, 0);
+    return NULL;
+}
+
+static void test_control(void)
+{
+    crowd(own_control);
+}
+#endif
+
+/* ---- stacks ---- */
+
+static atomic_uintptr_t tops[64];
+static atomic_uint n_tops;
+
+static __attribute__((noinline)) void *aligned(void *arg)
+{
+    char small;
+    _Alignas(16) volatile float v[4] = {1, 2, 3, 4}; /* what movaps wants */
+    _Alignas(64) volatile char wide[64];
+    wide[0] = 1;
+    CHECK_EQUAL((uintptr_t)v % 16, 0);
+    CHECK_EQUAL((uintptr_t)wide % 64, 0);
+#if defined(__x86_64__)
+    __asm__ volatile("movaps %0, %%xmm0\n\tmovaps %%xmm0, %0" : "+m"(*(volatile float(*)[4])v) : : "xmm0");
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    CHECK_EQUAL(frame % 16, 0); /* the ABI's: 16-aligned before the call that pushed the return address */
+#endif
+    char text[64];
+    snprintf(text, sizeof text, "%f %Lf", 1.5, (long double)2.5L); /* the C library relies on it */
+    CHECK(strcmp(text, "1.500000 2.500000") == 0);
+    atomic_store(&tops[atomic_fetch_add(&n_tops, 1) % 64], (uintptr_t)&small);
+    tn_yield();
+    return arg;
+}
+
+static void test_alignment(void)
+{
+    atomic_store(&n_tops, 0);
+    crowd(aligned);
+}
+
+/* The tops of stacks must not all fall into the same cache sets. */
+static void *colours(void *arg)
+{
+    enum { N = 32 };
+    tn_fibre *f[N];
+    bool seen[64] = {false};
+    unsigned different = 0;
+    atomic_store(&n_tops, 0);
+    for (int i = 0; i < N; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, aligned, NULL), 0);
+    for (int i = 0; i < N; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    for (int i = 0; i < N; i++) {
+        unsigned line = (unsigned)(atomic_load(&tops[i]) % 4096 / 64);
+        different += !seen[line];
+        seen[line] = true;
+    }
+    if (!CHECK(different >= 12))
+        harness_note("%u different lines in %d stacks", different, N);
+    return arg;
+}
+
+static void test_colours(void)
+{
+    struct tn_config c = with(1, "fifo");
+    if (build_has("sanitize=address"))
+        SKIP("locals are elsewhere");
+    CHECK_EQUAL(tn_run(&c, colours, NULL, NULL), 0);
+}
+
+/* Overflow: the access that kills is on the guard, right below the stack. */
+static uintptr_t stack_low;
+static char signal_stack[16384];
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    uintptr_t at = (uintptr_t)info->si_addr;
+    bool on_guard = at < stack_low && at >= stack_low - 8192 - 4096;
+    _exit(on_guard ? 7 : 8);
+}
+
+static __attribute__((noinline)) int dig(volatile char *above, unsigned depth)
+{
+    volatile char room[256];
+    room[0] = above != NULL ? above[0] : (char)depth;
+    stack_low = (uintptr_t)room;
+    return depth == 0 ? 0 : dig(room, depth - 1) + room[0];
+}
+
+static void *overflow(void *arg)
+{
+    stack_t alternative = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    action.sa_sigaction = on_fault;
+    sigaltstack(&alternative, NULL);
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+    return (void *)(uintptr_t)dig(arg, UINT32_MAX);
+}
+
+static void *overflow_with_stack(void *stack)
+{
+    tn_fibre *f;
+    if (tn_spawn(&f, &(struct tn_attr){.stack = (uintptr_t)stack}, overflow, NULL) != 0)
+        return NULL;
+    tn_join(f, NULL);
+    return NULL;
+}
+
+static int overflow_child(void *stack)
+{
+    struct tn_config c = with(1, "fifo");
+    tn_run(&c, overflow_with_stack, stack, NULL);
+    return 0;
+}
+
+static void test_guard(void)
+{
+    static const uintptr_t stacks[] = {0, 65536, 131072, 1 << 20};
+    char err[256];
+    if (build_has("sanitize=address") || build_has("sanitize=thread"))
+        SKIP("the sanitizer handles the signal itself");
+    for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
+        int status = harness_child(overflow_child, (void *)stacks[i], err, sizeof err);
+        if (!CHECK(exited(status, 7)))
+            harness_note("stack %zu: status %x", (size_t)stacks[i], (unsigned)status);
+    }
+}
+
+int main(void)
+{
+    static const struct test tests[] = {
+        {"errno belongs to the fibre", test_errno},
+        {"the cluster right after a migration", test_cluster},
+#if defined(__x86_64__)
+        {"rounding and masks belong to the fibre", test_control},
+#endif
+        {"a fresh stack is aligned", test_alignment},
+        {"stacks are coloured", test_colours},
+        {"a guard kills", test_guard},
+    };
+    return HARNESS_RUN("switch", tests);
+}
