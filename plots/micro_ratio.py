@@ -5,6 +5,7 @@ The table also gives each runtime's ratio to pthreads, paired by block, with its
 """
 from __future__ import annotations
 
+import dataclasses
 import math
 import subprocess
 import sys
@@ -110,7 +111,12 @@ def panel_of(table: pd.DataFrame, labels: list[str], scratch: Path, prefix: str)
     """Writes the data of one panel; returns what micro.gp has to know of it."""
     letters = letters_for(table)
     write_data(scratch / f"{prefix}.dat", table, labels, letters)
-    inks = [GREEN if x == MACHINE else style.colour(x) for x in labels]
+    inks: list[str] = []
+    for name in labels:
+        ink = GREEN if name == MACHINE else style.colour(name)
+        while ink in inks:  # two settings of one scheduler: the same hue, paler
+            ink = paler(ink)
+        inks.append(ink)
     return {"physical": labels == [MACHINE], f"{prefix}_caption": str(table["panel"].iloc[0]),
             f"{prefix}_data": str(scratch / f"{prefix}.dat"), f"{prefix}_series": len(labels),
             f"{prefix}_groups": table["x"].nunique(),
@@ -120,6 +126,11 @@ def panel_of(table: pd.DataFrame, labels: list[str], scratch: Path, prefix: str)
             f"{prefix}_max": float(table[["median", "high"]].max().max()) * 1.6e-9,
             f"{prefix}_lines": max(wrap_name(str(x), letters).count("\\n") + 1
                                    for x in table["x"])}
+
+
+def paler(ink: str) -> str:
+    """Half way to white."""
+    return "#" + "".join(f"{(int(ink[i:i + 2], 16) + 255) // 2:02X}" for i in (1, 3, 5))
 
 
 def gnuplot(panels: list[dict[str, Any]], out: Path, notes: list[str], footer: str) -> None:
@@ -163,6 +174,8 @@ def letters_for(table: pd.DataFrame) -> int:
 
 def draw(path: Path, out: Path) -> None:
     data = curves.read(path, "micro", x="invocation")
+    plain = data.frame["label"].str.replace(r", workers \d+", "", regex=True)  # panels say it
+    data = dataclasses.replace(data, frame=data.frame.assign(label=plain))
     frame = with_neighbours(data.frame)
     table = table_of(frame, sorted(set(frame["label"]), key=style.rank))
     if table.empty:
