@@ -87,7 +87,7 @@ class Report(unittest.TestCase):
         for order, (status, message) in enumerate((("failed", "signal 11 <core>"),
                                                    ("timeout", "no answer in 60 s"),
                                                    ("invalid", "3 packets missing"))):
-            rows.append(synthetic.row("fifo", 8, 0, 90 + order, throughput=1.0, status=status,
+            rows.append(synthetic.row("fifo", 8, order, 90 + order, throughput=1.0, status=status,
                                       message=message, cell=f"bad{order}"))
         rows.append(synthetic.row("lifo", 1, 4, 99, throughput=1e6))      # run again
         rows[0]["steal_pct"] = 7.5
