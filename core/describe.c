@@ -11,7 +11,7 @@
 
 const struct tn_counter_row core_counters[COUNT_CORE] = {
     [COUNT_SWITCH] = {"switch", "fibres switched to"},
-    [COUNT_SPAWN] = {"spawn", "fibres spawned"},
+    [COUNT_SPAWN] = {"spawn", "fibres spawned by fibres"},
     [COUNT_EXIT] = {"exit", "fibres ended"},
     [COUNT_YIELD] = {"yield", "soft yields"},
     [COUNT_YIELD_HARD] = {"yield_hard", "hard yields"},

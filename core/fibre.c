@@ -185,12 +185,15 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     int rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_SPAWNED);
     if (w != NULL)
         COUNT(w, rc == EAGAIN ? COUNT_REFUSED : COUNT_SPAWN);
-    if (__builtin_expect(rc == EAGAIN, 0))
+    if (__builtin_expect(rc == EAGAIN, 0)) {
         release(here, f);
-    else if (rc == TN_RUN_NOW)
+        if (out != NULL)
+            *out = NULL;
+    } else if (rc == TN_RUN_NOW) {
         stop_current(w, f, AFTER_READY, TN_DISPLACED, false);
-    else
+    } else {
         notify(cl, rc);
+    }
     if (visiting)
         leave(rt);
     return rc == EAGAIN ? EAGAIN : 0;

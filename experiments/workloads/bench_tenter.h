@@ -17,7 +17,7 @@ void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), v
 /* Is `knob` named in --scheduler or, without that, in TENTER_SCHEDULER? */
 bool bench_tenter_names(const struct bench *b, const char *knob);
 
-/* Has the module that will run this knob? */
+/* Has the module that will run this knob? A plug-in never. */
 bool bench_tenter_has(const struct bench *b, const char *knob);
 
 /* Around the counted repetitions: what the cluster's counters have grown by between the two goes into the
