@@ -84,39 +84,36 @@ void worker_ended(struct worker *w)
     tn_spinlock_unlock(&cl->life);
 }
 
+/* Under life, all along: tn_stop and tn_workers_remove see a worker with its thread, or none. */
 static int add_one(struct cluster *cl, bool on_demand)
 {
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed), i = 0; /* relaxed: under life */
+    if (atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: tn_stop takes the lock after it */
+        return EAGAIN;
     while (i < used && worker_of(cl->pub.workers[i])->state != WORKER_GONE &&
            worker_of(cl->pub.workers[i])->state != WORKER_EMPTY)
         i++;
     if (i == cl->pub.slots)
         return EAGAIN;
-    if (i == used) {
-        int rc = slot_make(cl, i);
-        if (rc != 0)
-            return rc;
-    }
+    int rc = i == used ? slot_make(cl, i) : 0;
+    if (rc != 0)
+        return rc;
     struct worker *w = worker_of(cl->pub.workers[i]);
+    if (w->state == WORKER_GONE)
+        tn_thread_join(&w->thread); /* it has announced its end: this is short */
+    w->state = WORKER_EMPTY;
     if (on_demand) {
         w->state = WORKER_UNBORN;
         w->slot.unborn = true;
         tn_idle_list(&cl->idle, &w->slot, TN_SLOT_PARKED);
-        cl->active++;
-        return 0;
+    } else {
+        rc = tn_thread_create(&w->thread, worker_main, w);
+        if (rc != 0)
+            return rc;
+        w->state = WORKER_RUNS;
     }
-    bool again = w->state == WORKER_GONE;
-    w->state = WORKER_RUNS;
-    tn_spinlock_unlock(&cl->life);
-    if (again)
-        tn_thread_join(&w->thread);
-    int rc = tn_thread_create(&w->thread, worker_main, w);
-    tn_spinlock_lock(&cl->life);
-    if (rc == 0)
-        cl->active++;
-    else
-        w->state = WORKER_EMPTY;
-    return rc;
+    cl->active++;
+    return 0;
 }
 
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
