@@ -6,22 +6,23 @@
 
 enum { CONFIG_STACK_MIN = 16384 };
 
-#define CONFIG_KNOBS(K)                                                                                      \
-    K(workers, NULL, 0, 0, 4096, "threads", "threads that run fibres; 0: one for each processor", "000 §3.2")  \
-    K(slots, NULL, 0, 0, 4096, "threads", "most workers that the cluster may grow to; 0: as many as there are "\
-      "processors, or workers", "000 §3.2")                                                                  \
-    K(stack, NULL, 65536, CONFIG_STACK_MIN, (int64_t)TN_STACK_MAX, "bytes", "size of a fibre's stack",             \
-      "004 §3.3.1")                                                                                          \
-    K(idle, "block|spin|spin-block", 2, 0, 2, "", "what a worker without work does", "000 §3.2.3")            \
-    K(spin_us, NULL, 30, 0, 1000000, "us", "spin-block: how long a worker looks for work before it blocks",   \
-      "000 §3.2.3")                                                                                          \
-    K(pin, NULL, 0, 0, 1, "", "1: pin each worker to a processor of its own", "000 §2.3.2")                   \
-    K(on_demand, NULL, 0, 0, 1, "", "1: start a worker's thread only when there is work for it", "004 §3.3.5") \
+#define CONFIG_KNOBS(K)                                                                                              \
+    K(workers, NULL, 0, 0, 4096, "threads", "threads that run fibres; 0: one for each processor", "000 §3.2")        \
+    K(slots, NULL, 0, 0, 4096, "threads",                                                                            \
+      "most workers that the cluster may grow to; 0: as many as there are "                                          \
+      "processors, or workers",                                                                                      \
+      "000 §3.2")                                                                                                    \
+    K(stack, NULL, 65536, CONFIG_STACK_MIN, (int64_t)TN_STACK_MAX, "bytes", "size of a fibre's stack", "004 §3.3.1") \
+    K(idle, "block|spin|spin-block", 2, 0, 2, "", "what a worker without work does", "000 §3.2.3")                   \
+    K(spin_us, NULL, 30, 0, 1000000, "us", "spin-block: how long a worker looks for work before it blocks",          \
+      "000 §3.2.3")                                                                                                  \
+    K(pin, NULL, 0, 0, 1, "", "1: pin each worker to a processor of its own", "000 §2.3.2")                          \
+    K(on_demand, NULL, 0, 0, 1, "", "1: start a worker's thread only when there is work for it", "004 §3.3.5")       \
     K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")
 
-#define ROW(k, choices, initial, low, high, unit, help, from)                                                \
+#define ROW(k, choices, initial, low, high, unit, help, from) \
     {#k, choices, initial, low, high, unit, help, from, TN_NOT_FIXED},
-#define OFFSET(k, ...) offsetof(struct tn_config, k),
+#define OFFSET(k, ...)      offsetof(struct tn_config, k),
 #define ENVIRONMENT(k, ...) #k,
 
 const struct tn_knob config_knobs[] = {CONFIG_KNOBS(ROW)};

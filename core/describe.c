@@ -37,8 +37,7 @@ TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_CO
     size_t n = TN_OBSERVE ? COUNT_CORE + cl->sched->n_counters : 0;
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (size_t i = 0; i < n; i++) {
-        const struct tn_counter_row *row =
-            i < COUNT_CORE ? &core_counters[i] : &cl->sched->counters[i - COUNT_CORE];
+        const struct tn_counter_row *row = i < COUNT_CORE ? &core_counters[i] : &cl->sched->counters[i - COUNT_CORE];
         uint64_t sum = 0;
         for (uint32_t k = 0; k < used; k++)
             sum += atomic_load_explicit((_Atomic(uint64_t) *)&worker_of(cl->pub.workers[k])->counts[i],
@@ -194,6 +193,8 @@ TN_API size_t tn_describe_cluster(const tn_cluster *cluster, char *buffer, size_
     put_values(&o, binding_poller->knobs, binding_poller->n_knobs, cl->poller_knobs);
     put(&o, ",\"stack\":%zu,\"pin\":%s,\"spin_us\":%lld,\"idle\":\"%s\"}", cl->rt->stacks.usable,
         cl->pin ? "true" : "false", (long long)cl->spin_us,
-        cl->idle_mode == TN_IDLE_BLOCK ? "block" : cl->idle_mode == TN_IDLE_SPIN ? "spin" : "spin-block");
+        cl->idle_mode == TN_IDLE_BLOCK  ? "block"
+        : cl->idle_mode == TN_IDLE_SPIN ? "spin"
+                                        : "spin-block");
     return o.length;
 }

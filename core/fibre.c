@@ -42,6 +42,8 @@ static __attribute__((noinline)) void shrink_cache(struct worker *w, struct runt
 static inline void release(struct worker *w, struct fibre *f)
 {
     struct runtime *rt = cluster_of(f->pub.cluster)->rt;
+    /* Whoever joins or detaches it once more finds this, until the memory serves another. relaxed: misuse only */
+    atomic_store_explicit(&f->join, TN_JOIN_DETACHED, memory_order_relaxed);
     if (f->exclusive_stack) {
         stacks_give_odd(&rt->stacks, f);
     } else if (w == NULL || cluster_of(w->pub.cluster)->rt != rt) {
@@ -152,8 +154,8 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
 }
 
-TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *),
-                                              void *arg)
+TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const struct tn_attr *attr,
+                                                       void *(*fn)(void *), void *arg)
 {
     struct worker *w = tn_self();
     struct cluster *cl = w != NULL ? cluster_of(w->current->pub.cluster) : NULL;
@@ -237,8 +239,8 @@ TN_API __attribute__((noinline, flatten)) void tn_yield(void)
     }
     COUNT(w, COUNT_YIELD);
     /* relaxed: a hint, the next yield sees what this one missed */
-    bool hard = (++w->yields % HARD_EVERY) == 0 ||
-                atomic_load_explicit(&w->pub.cluster->idle, memory_order_relaxed) != 0;
+    bool hard =
+        (++w->yields % HARD_EVERY) == 0 || atomic_load_explicit(&w->pub.cluster->idle, memory_order_relaxed) != 0;
     if (__builtin_expect(hard, 0))
         tn_yield_hard();
     else
@@ -320,8 +322,7 @@ static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *
     return 0;
 }
 
-TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value, tn_time deadline,
-                                                   tn_token *token)
+TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value, tn_time deadline, tn_token *token)
 {
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);

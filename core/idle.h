@@ -34,19 +34,19 @@ enum { TN_SLOT_AWAKE, TN_SLOT_PARKED, TN_SLOT_POLLING };
 
 /* One worker's place in the idle list. */
 struct tn_idle_slot {
-    _Atomic(uint32_t) word;          /* TN_SLOT_*: what it sleeps on */
+    _Atomic(uint32_t) word;           /* TN_SLOT_*: what it sleeps on */
     struct tn_idle_slot *next, *prev; /* under the lock */
-    bool listed;                     /* under the lock */
-    bool unborn;                     /* under the lock: no thread yet (on_demand); waking it means starting it */
+    bool listed;                      /* under the lock */
+    bool unborn;                      /* under the lock: no thread yet (on_demand); waking it means starting it */
 };
 
 struct tn_idle {
     struct tn_spinlock lock;
-    struct tn_idle_slot *head;       /* under the lock: most recently idle first, it is the warmest */
-    _Atomic(uint32_t) *count;        /* idle workers; in the cluster's shared part, for modules */
-    _Atomic(uint32_t) searching;     /* workers that look for work */
-    struct tn_idle_slot *watcher;    /* under the lock: the one that sleeps with a deadline on behalf of all */
-    tn_time watch_until;             /* under the lock: its deadline */
+    struct tn_idle_slot *head;    /* under the lock: most recently idle first, it is the warmest */
+    _Atomic(uint32_t) *count;     /* idle workers; in the cluster's shared part, for modules */
+    _Atomic(uint32_t) searching;  /* workers that look for work */
+    struct tn_idle_slot *watcher; /* under the lock: the one that sleeps with a deadline on behalf of all */
+    tn_time watch_until;          /* under the lock: its deadline */
 };
 
 static inline void tn_idle_unlist_(struct tn_idle *idle, struct tn_idle_slot *s)

@@ -27,18 +27,18 @@ struct fibre {
 
     /* the fibre itself, on whatever worker it runs */
     void *(*fn)(void *);
-    void *value;                 /* argument, then result */
+    void *value; /* argument, then result */
     int saved_errno;
-    uint32_t exclusive_stack;    /* of an unusual size: its pages; 0: from the pool */
+    uint32_t exclusive_stack; /* of an unusual size: its pages; 0: from the pool */
 
     /* anyone */
     tn_joinword join;
     _Atomic(uint64_t) wait;
 
-    struct tn_timer timer;       /* under the timers' lock */
+    struct tn_timer timer;                /* under the timers' lock */
     struct fibre *token_next, **token_at; /* under the token's lock */
 
-    char *stack;                 /* lowest usable byte, constant */
+    char *stack; /* lowest usable byte, constant */
     char name[16];
     struct tn_sanitize sanitize;
 };
@@ -48,9 +48,26 @@ _Static_assert(offsetof(struct fibre, pub) == 0, "a tn_fibre is its fibre");
 /* ---- workers ---- */
 
 enum core_count {
-    COUNT_SWITCH, COUNT_SPAWN, COUNT_EXIT, COUNT_YIELD, COUNT_YIELD_HARD, COUNT_YIELD_NULL, COUNT_WAIT,
-    COUNT_WAKE, COUNT_MIGRATE, COUNT_REFUSED, COUNT_STEAL_TRY, COUNT_STEAL_HIT, COUNT_STOLEN, COUNT_PARK,
-    COUNT_UNPARK, COUNT_WATCH, COUNT_TIMER, COUNT_POLL, COUNT_STACK_REFILL, COUNT_CORE
+    COUNT_SWITCH,
+    COUNT_SPAWN,
+    COUNT_EXIT,
+    COUNT_YIELD,
+    COUNT_YIELD_HARD,
+    COUNT_YIELD_NULL,
+    COUNT_WAIT,
+    COUNT_WAKE,
+    COUNT_MIGRATE,
+    COUNT_REFUSED,
+    COUNT_STEAL_TRY,
+    COUNT_STEAL_HIT,
+    COUNT_STOLEN,
+    COUNT_PARK,
+    COUNT_UNPARK,
+    COUNT_WATCH,
+    COUNT_TIMER,
+    COUNT_POLL,
+    COUNT_STACK_REFILL,
+    COUNT_CORE
 };
 
 /* What the next stack does for the one that was left, right after a switch: the one moment at which the former
@@ -61,20 +78,20 @@ struct worker {
     struct tn_worker pub;
 
     /* owner only: the switch path */
-    struct fibre *current;       /* NULL while the worker's own loop runs */
+    struct fibre *current; /* NULL while the worker's own loop runs */
     int *errno_at;
     enum after after;
     enum tn_why after_why;
     struct fibre *after_fibre;
     bool (*after_commit)(struct fibre *self, void *arg);
     void *after_arg;
-    uint32_t ticks;              /* scheduling points */
-    uint32_t yields, in_vain;    /* soft yields; hard ones that found nothing */
-    struct fibre *free;          /* cache of ended fibres, by pub.link */
+    uint32_t ticks;           /* scheduling points */
+    uint32_t yields, in_vain; /* soft yields; hard ones that found nothing */
+    struct fibre *free;       /* cache of ended fibres, by pub.link */
     unsigned n_free;
     bool searching;
-    tn_time watch_ns;            /* how long the last watch was */
-    struct fibre loop;           /* the worker's own context, on its thread's stack */
+    tn_time watch_ns;  /* how long the last watch was */
+    struct fibre loop; /* the worker's own context, on its thread's stack */
     uint64_t counts[TN_COUNTERS_MAX];
 
     /* anyone */
@@ -94,36 +111,36 @@ struct cluster {
     const struct tn_scheduler *sched; /* in a static build the constant TN_SCHED is used in its place */
     struct tn_idle idle;
     struct tn_timers timers;
-    void *poller;                /* the poller's state */
+    void *poller; /* the poller's state */
     bool sched_ready, poller_open;
-    _Atomic(bool) in_poller;     /* an idle worker waits in the poller in place of parking */
+    _Atomic(bool) in_poller; /* an idle worker waits in the poller in place of parking */
     int64_t idle_mode, spin_us, pin;
     int64_t sched_knobs[TN_KNOBS_MAX], poller_knobs[TN_KNOBS_MAX];
     unsigned first_cpu;
     struct runtime *rt;
-    struct cluster *next;        /* the runtime's list */
-    struct tn_spinlock life;     /* workers joining and leaving */
-    unsigned active;             /* under life: workers that are not leaving */
+    struct cluster *next;    /* the runtime's list */
+    struct tn_spinlock life; /* workers joining and leaving */
+    unsigned active;         /* under life: workers that are not leaving */
 };
 
 /* Stacks of the default size, in slabs; one pool a runtime (stack.c). */
 struct stack_slab;
 struct tn_stacks {
-    size_t stride, usable;       /* bytes from one stack to the next; of a stack without its guard */
-    size_t fibre_bytes;          /* control block with module state, rounded to lines */
+    size_t stride, usable; /* bytes from one stack to the next; of a stack without its guard */
+    size_t fibre_bytes;    /* control block with module state, rounded to lines */
     struct tn_spinlock lock;
-    struct fibre *free;          /* under the lock: chains of BATCH, linked by the first's token_next */
-    struct fibre *odd;           /* under the lock: ended ones of other sizes, linked by token_next */
-    struct stack_slab *slabs;    /* under the lock */
-    unsigned colour;             /* under the lock */
+    struct fibre *free;       /* under the lock: chains of BATCH, linked by the first's token_next */
+    struct fibre *odd;        /* under the lock: ended ones of other sizes, linked by token_next */
+    struct stack_slab *slabs; /* under the lock */
+    unsigned colour;          /* under the lock */
 };
 
 struct runtime {
     struct tn_stacks stacks;
-    struct tn_spinlock lock;     /* clusters */
+    struct tn_spinlock lock; /* clusters */
     struct cluster *clusters, *first;
     _Atomic(bool) stopping;
-    _Atomic(uint32_t) visitors;  /* threads of outside that make a fibre ready right now */
+    _Atomic(uint32_t) visitors; /* threads of outside that make a fibre ready right now */
     uint64_t seed;
     unsigned next_cpu;
 };
@@ -142,11 +159,10 @@ static inline struct cluster *cluster_of(struct tn_cluster *c)
 }
 
 #if TN_OBSERVE
-#define COUNT_N(w, what, n)                                                                                  \
-    atomic_store_explicit((_Atomic(uint64_t) *)&(w)->counts[what],                                           \
-                          atomic_load_explicit((_Atomic(uint64_t) *)&(w)->counts[what],                      \
-                                               memory_order_relaxed) +                                       \
-                              (uint64_t)(n),                                                                 \
+#define COUNT_N(w, what, n)                                                                                     \
+    atomic_store_explicit((_Atomic(uint64_t) *)&(w)->counts[what],                                              \
+                          atomic_load_explicit((_Atomic(uint64_t) *)&(w)->counts[what], memory_order_relaxed) + \
+                              (uint64_t)(n),                                                                    \
                           memory_order_relaxed) /* one writer; readers want no more than each value whole */
 #else
 #define COUNT_N(w, what, n) ((void)(w))
@@ -166,7 +182,7 @@ enum { STACK_BATCH = 32, STACK_CACHE = 128 };
 
 /* ---- hot.c ---- */
 void *worker_main(void *worker);
-void cluster_kick(struct cluster *cl);           /* every worker looks up from its work soon */
+void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
 const struct tn_scheduler *binding_find(const char *name, size_t length);
 const struct tn_scheduler *const *binding_all(size_t *n);
 extern const struct tn_poller *const binding_poller;

@@ -89,7 +89,7 @@ static inline uintptr_t tn_joinword_detach(tn_joinword *w)
 static inline uintptr_t tn_joinword_end(tn_joinword *w)
 {
     uintptr_t state = atomic_load_explicit(w, memory_order_acquire); /* J0 acquire: a detacher's last look */
-    if (state == TN_JOIN_DETACHED) /* nothing changes that any more */
+    if (state == TN_JOIN_DETACHED)                                   /* nothing changes that any more */
         return state;
     for (;;) {
         bool tell = tn_joinword_is_joiner(state) && !tn_joinword_is_fibre(state);

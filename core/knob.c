@@ -74,7 +74,8 @@ static bool number(const char *text, size_t length, int64_t *value)
     long long v = strtoll(digits, &end, 0);
     int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
     end += shift != 0;
-    if (errno != 0 || end == digits || *end != '\0' || v > INT64_MAX >> (shift + 1) || v < -(INT64_MAX >> (shift + 1)))
+    if (errno != 0 || end == digits || *end != '\0' || v > INT64_MAX >> (shift + 1) ||
+        v < -(INT64_MAX >> (shift + 1)))
         return false;
     *value = (int64_t)v * ((int64_t)1 << shift);
     return true;
@@ -113,7 +114,9 @@ int tn_knobs_parse(const char *what, const struct tn_knob *row, size_t n, const 
                 names[k] = row[k].name;
             const char *nearest = i < n ? row[i].name : tn_nearest(text, names, n);
             tn_message("tenter: %s: no knob '%.*s'%s%s%s", what, (int)length, text,
-                       nearest != NULL ? "; did you mean '" : n == 0 ? "; it has none" : "",
+                       nearest != NULL ? "; did you mean '"
+                       : n == 0        ? "; it has none"
+                                       : "",
                        nearest != NULL ? nearest : "", nearest != NULL ? "=…'?" : "");
             return EINVAL;
         }

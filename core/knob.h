@@ -27,8 +27,8 @@
 #endif
 #endif
 
-#define TN_NOT_FIXED   INT64_MIN
-#define TN_KNOBS_MAX   24
+#define TN_NOT_FIXED INT64_MIN
+#define TN_KNOBS_MAX 24
 
 struct tn_knob {
     const char *name;
@@ -42,16 +42,16 @@ struct tn_knob {
 
 /* TN_FIX_<owner>_<knob> is defined by the build as `~, value`, so that it brings a second argument where an
  * undefined name brings none. */
-#define TN_KNOB_SECOND_(a, b, ...)      b
-#define TN_KNOB_PICK_(...)              TN_KNOB_SECOND_(__VA_ARGS__)
-#define TN_KNOB_FIX2_(o, k, otherwise)  TN_KNOB_PICK_(TN_FIX_##o##_##k, otherwise, ~)
-#define TN_KNOB_FIX_(o, k, otherwise)   TN_KNOB_FIX2_(o, k, otherwise)
-#define TN_KNOB_NAME2_(o, k)            o##_knob_##k
-#define TN_KNOB_NAME_(o, k)             TN_KNOB_NAME2_(o, k)
+#define TN_KNOB_SECOND_(a, b, ...)     b
+#define TN_KNOB_PICK_(...)             TN_KNOB_SECOND_(__VA_ARGS__)
+#define TN_KNOB_FIX2_(o, k, otherwise) TN_KNOB_PICK_(TN_FIX_##o##_##k, otherwise, ~)
+#define TN_KNOB_FIX_(o, k, otherwise)  TN_KNOB_FIX2_(o, k, otherwise)
+#define TN_KNOB_NAME2_(o, k)           o##_knob_##k
+#define TN_KNOB_NAME_(o, k)            TN_KNOB_NAME2_(o, k)
 
-#define TN_KNOB(values, o, k)  ((int64_t)TN_KNOB_FIX_(o, k, (values)[TN_KNOB_NAME_(o, k)]))
-#define TN_KNOB_ENUM(k, ...)   TN_KNOB_NAME_(TN_KNOB_OWNER, k),
-#define TN_KNOB_ROW(k, choices, initial, low, high, unit, help, from)                                        \
+#define TN_KNOB(values, o, k) ((int64_t)TN_KNOB_FIX_(o, k, (values)[TN_KNOB_NAME_(o, k)]))
+#define TN_KNOB_ENUM(k, ...)  TN_KNOB_NAME_(TN_KNOB_OWNER, k),
+#define TN_KNOB_ROW(k, choices, initial, low, high, unit, help, from) \
     {#k, choices, initial, low, high, unit, help, from, TN_KNOB_FIX_(TN_KNOB_OWNER, k, TN_NOT_FIXED)},
 
 /* Parse "name:knob=value:knob=value" against a table into values[]: defaults first, then what the build fixed,

@@ -61,8 +61,9 @@ int worker_start(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
     tn_spinlock_lock(&cl->life); /* held while the thread is made: tn_stop must see all of them or none */
-    int rc = atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed) ? EAGAIN /* relaxed: under the lock */
-                                                                           : tn_thread_create(&w->thread, worker_main, w);
+    int rc = atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)
+                 ? EAGAIN /* relaxed: under the lock */
+                 : tn_thread_create(&w->thread, worker_main, w);
     w->state = rc == 0 ? WORKER_RUNS : WORKER_EMPTY;
     cl->active -= rc != 0;
     tn_spinlock_unlock(&cl->life);

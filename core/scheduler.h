@@ -32,19 +32,19 @@ struct tn_fibre {
 };
 
 struct tn_worker {
-    void *sched;                /* the module's state of this worker */
+    void *sched; /* the module's state of this worker */
     struct tn_cluster *cluster;
-    uint64_t random;            /* state of tn_random(); owner only */
-    uint32_t index;             /* its slot in the cluster */
-    uint64_t *counts;           /* the module's counters, in the order of its table; owner writes */
+    uint64_t random;  /* state of tn_random(); owner only */
+    uint32_t index;   /* its slot in the cluster */
+    uint64_t *counts; /* the module's counters, in the order of its table; owner writes */
 };
 
 struct tn_cluster {
-    void *sched;          /* the module's state of this cluster */
-    const int64_t *knobs; /* values, for TN_KNOB */
-    uint32_t slots;       /* size of workers[], constant */
-    _Atomic(uint32_t) used;  /* workers[0 … used) may be looked at; grows only */
-    _Atomic(uint32_t) idle;  /* workers that are parked, a hint */
+    void *sched;                /* the module's state of this cluster */
+    const int64_t *knobs;       /* values, for TN_KNOB */
+    uint32_t slots;             /* size of workers[], constant */
+    _Atomic(uint32_t) used;     /* workers[0 … used) may be looked at; grows only */
+    _Atomic(uint32_t) idle;     /* workers that are parked, a hint */
     struct tn_worker **workers; /* a slot once used stays valid memory while the cluster lives */
 };
 
@@ -76,10 +76,10 @@ static inline void tn_prefetch(struct tn_link *link)
 }
 
 #if TN_OBSERVE
-#define TN_COUNT_ADD(me, i, n)                                                                               \
-    atomic_store_explicit((_Atomic(uint64_t) *)&(me)->counts[i],                                             \
+#define TN_COUNT_ADD(me, i, n)                                                                                \
+    atomic_store_explicit((_Atomic(uint64_t) *)&(me)->counts[i],                                              \
                           atomic_load_explicit((_Atomic(uint64_t) *)&(me)->counts[i], memory_order_relaxed) + \
-                              (uint64_t)(n),                                                                 \
+                              (uint64_t)(n),                                                                  \
                           memory_order_relaxed) /* one writer; readers want no more than each value whole */
 #else
 #define TN_COUNT_ADD(me, i, n) ((void)(me))
@@ -88,14 +88,14 @@ static inline void tn_prefetch(struct tn_link *link)
 /* ---- the interface ---- */
 
 enum tn_why {
-    TN_SPAWNED,    /* new; may be refused */
-    TN_WOKEN,      /* its wait has ended */
-    TN_YIELDED,    /* gave way softly */
+    TN_SPAWNED,      /* new; may be refused */
+    TN_WOKEN,        /* its wait has ended */
+    TN_YIELDED,      /* gave way softly */
     TN_YIELDED_HARD, /* gave way to everything that is ready in the cluster (003 §4.4.4) */
-    TN_DISPLACED,  /* spawned a fibre that the module ran first (TN_RUN_NOW) */
-    TN_PREEMPTED,  /* lost the processor against its will */
-    TN_MIGRATED,   /* comes from another cluster */
-    TN_BACKGROUND  /* runs only when nothing else does (000 §3.2) */
+    TN_DISPLACED,    /* spawned a fibre that the module ran first (TN_RUN_NOW) */
+    TN_PREEMPTED,    /* lost the processor against its will */
+    TN_MIGRATED,     /* comes from another cluster */
+    TN_BACKGROUND    /* runs only when nothing else does (000 §3.2) */
 };
 
 /* ready() may answer a spawn by a worker of the cluster with this: the module did not take the fibre, the core
@@ -203,12 +203,12 @@ TN_MODULE_API void tn_sched_free(void *memory, size_t bytes);
 /* In a module's file: how the table is named, so that each way of binding finds it. A shared object (cc -shared
  * -fPIC -DTN_PLUGIN) shows it under one name; it takes the functions above from the program that loads it. */
 #if defined(TN_PLUGIN)
-#define TN_SCHEDULER(id)                                                                                     \
-    extern __attribute__((visibility("default"))) const struct tn_scheduler tn_scheduler_plugin;              \
+#define TN_SCHEDULER(id)                                                                         \
+    extern __attribute__((visibility("default"))) const struct tn_scheduler tn_scheduler_plugin; \
     const struct tn_scheduler tn_scheduler_plugin
 #else
-#define TN_SCHEDULER(id)                                                                                     \
-    extern const struct tn_scheduler tn_scheduler_##id;                                                       \
+#define TN_SCHEDULER(id)                                \
+    extern const struct tn_scheduler tn_scheduler_##id; \
     const struct tn_scheduler tn_scheduler_##id
 #endif
 

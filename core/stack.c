@@ -47,8 +47,9 @@ void stacks_fini(struct tn_stacks *s)
         struct stack_slab *slab = s->slabs;
         s->slabs = slab->next;
         for (size_t i = 0; TN_SANITIZES && i < slab->bytes / slab->stride; i++)
-            tn_sanitize_drop(&block_of(s, (char *)slab->base + i * slab->stride, slab->stride,
-                                      slab->colour + (unsigned)i)->sanitize);
+            tn_sanitize_drop(
+                &block_of(s, (char *)slab->base + i * slab->stride, slab->stride, slab->colour + (unsigned)i)
+                     ->sanitize);
         tn_unmap(slab->base, slab->bytes);
         tn_sched_free(slab, sizeof *slab);
     }

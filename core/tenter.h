@@ -53,10 +53,10 @@ struct tn_config {
 
 enum { TN_IDLE_BLOCK, TN_IDLE_SPIN, TN_IDLE_SPIN_BLOCK }; /* 000 §3.2.3 */
 
-#define TN_CONFIG_INIT                                                                                       \
-    {                                                                                                        \
-        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET,    \
-        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .scheduler = NULL, .poller = NULL          \
+#define TN_CONFIG_INIT                                                                                    \
+    {                                                                                                     \
+        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET, \
+        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .scheduler = NULL, .poller = NULL       \
     }
 
 /* -------------------------------------------------------------------------------------------- life cycle -- */
@@ -115,12 +115,12 @@ TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void
 /* Wait until `f` ends, take its value (value may be NULL), release it. Exactly one join or detach a fibre.
  * tn_join_until gives up at `deadline` or when `token` fires: then `f` is untouched and may be joined again.
  * Who: any (deadline and token: fibre). Blocks.
- * Errors: EDEADLK a fibre joins itself, EINVAL already detached or being joined, ETIMEDOUT, ECANCELED. */
+ * Errors: EDEADLK a fibre joins itself, EINVAL already joined, detached or being joined, ETIMEDOUT, ECANCELED. */
 struct tn_token;
 TN_API int tn_join(tn_fibre *f, void **value);
 TN_API int tn_join_until(tn_fibre *f, void **value, tn_time deadline, struct tn_token *token);
 
-/* Give up the right to join. Who: any. Blocks: no. Errors: EINVAL already detached or being joined. */
+/* Give up the right to join. Who: any. Blocks: no. Errors: EINVAL already joined, detached or being joined. */
 TN_API int tn_detach(tn_fibre *f);
 
 /* End the calling fibre with `value`. Who: fibre (a plain thread aborts with a message). */

@@ -76,7 +76,7 @@ static void fire_timer(struct tn_timer *t, void *worker)
 static __attribute__((noinline)) void look_up(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    w->ticks &= INT32_MAX; /* so that 0 is always in the past */
+    w->ticks &= INT32_MAX;                                                    /* so that 0 is always in the past */
     atomic_store_explicit(&w->due, w->ticks + LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
     if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now())
         tn_timers_expire(&cl->timers, tn_now(), fire_timer, w);
@@ -118,9 +118,8 @@ static struct fibre *steal_round(struct worker *w)
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     uint32_t start = (uint32_t)tn_random(&w->pub);
     for (unsigned attempt = 0;; attempt++) {
-        struct worker *victim = TN_SCHED(cl)->victim != NULL
-                                    ? worker_of(TN_SCHED(cl)->victim(&w->pub, attempt))
-                                    : default_victim(w, attempt, used, start);
+        struct worker *victim = TN_SCHED(cl)->victim != NULL ? worker_of(TN_SCHED(cl)->victim(&w->pub, attempt))
+                                                             : default_victim(w, attempt, used, start);
         if (victim == NULL)
             return NULL;
         COUNT(w, COUNT_STEAL_TRY);

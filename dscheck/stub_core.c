@@ -95,7 +95,7 @@ static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const
 
 static inline void stub_fini(void)
 {
-    struct tn_list left = { NULL, NULL, 0 };
+    struct tn_list left = {NULL, NULL, 0};
     struct tn_link *l;
 
     stub_sched->drain(&stub_cluster, &left);

@@ -38,8 +38,7 @@ void harness_watchdog(unsigned seconds)
         seconds = (unsigned)strtoul(given, NULL, 0);
     CU_pTest test = CU_get_current_test();
     snprintf(hang_message, sizeof hang_message,
-             "\n%s: '%s' hangs: no end within %u s. Replay: TENTER_TEST_SEED=%" PRIu64
-             " TENTER_TEST_ONLY='%s'\n",
+             "\n%s: '%s' hangs: no end within %u s. Replay: TENTER_TEST_SEED=%" PRIu64 " TENTER_TEST_ONLY='%s'\n",
              suite_name, test != NULL ? test->pName : "?", seconds, seed, test != NULL ? test->pName : "");
     signal(SIGALRM, hang);
     alarm(seconds);

@@ -20,8 +20,7 @@ int main(void)
 {
     char text[16384];
     tn_describe(text, sizeof text);
-    printf("{\"counts_at\":%zu,\"counts_size\":%zu,\"ran\":%d,\"build\":%s}\n",
-           offsetof(struct worker, counts), sizeof(((struct worker *)NULL)->counts),
-           tn_run(NULL, use, NULL, NULL) == 0, text);
+    printf("{\"counts_at\":%zu,\"counts_size\":%zu,\"ran\":%d,\"build\":%s}\n", offsetof(struct worker, counts),
+           sizeof(((struct worker *)NULL)->counts), tn_run(NULL, use, NULL, NULL) == 0, text);
     return 0;
 }

@@ -115,8 +115,7 @@ static void test_environment(void)
         {"TENTER_POLLER", "null:park=source"},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        accepted(
-            (struct attempt){.config = TN_CONFIG_INIT, .variable = good[i].variable, .value = good[i].value});
+        accepted((struct attempt){.config = TN_CONFIG_INIT, .variable = good[i].variable, .value = good[i].value});
     /* What the program sets counts before the environment. */
     accepted((struct attempt){.config = with(1, NULL), .variable = "TENTER_WORKERS", .value = "many"});
 }

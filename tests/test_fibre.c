@@ -332,8 +332,7 @@ static void *yields(void *arg)
     for (int i = 0; i < 2; i++)
         CHECK_EQUAL(tn_join(f[i], NULL), 0);
     order[at] = '\0';
-    if (!CHECK(strcmp(order, "ababab") == 0 ||
-               strcmp(order, "bababa") == 0)) /* whoever yields lets the other run */
+    if (!CHECK(strcmp(order, "ababab") == 0 || strcmp(order, "bababa") == 0)) /* whoever yields lets the other run */
         harness_note("order %s", order);
     return arg;
 }

@@ -74,8 +74,8 @@ static void against_sorted(size_t n, unsigned bits)
         uint64_t exact = values[rank > 0 ? rank - 1 : 0], got = hdr_percentile(h, percents[i]);
         CU_ASSERT_TRUE(got >= exact && (got - exact) * 1000 <= exact);
         if (got < exact || (got - exact) * 1000 > exact)
-            printf("\n    n %zu bits %u p%g: sorted %" PRIu64 ", histogram %" PRIu64, n, bits, percents[i],
-                   exact, got);
+            printf("\n    n %zu bits %u p%g: sorted %" PRIu64 ", histogram %" PRIu64, n, bits, percents[i], exact,
+                   got);
     }
     free(values);
     free(h);

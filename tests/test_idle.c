@@ -206,8 +206,7 @@ static void test_deadlines(void)
             c.poller = pollers[p];
             c.idle = TN_IDLE_BLOCK;
             start(c);
-            CHECK_EQUAL(
-                tn_spawn(&late, &(struct tn_attr){.cluster = cl}, sleep_ms, (void *)(uintptr_t)3600000), 0);
+            CHECK_EQUAL(tn_spawn(&late, &(struct tn_attr){.cluster = cl}, sleep_ms, (void *)(uintptr_t)3600000), 0);
             nap_us(2000);
             for (uintptr_t ms = 1; ms < 8; ms += 3)
                 spawn_and_join(sleep_ms, (void *)ms);
@@ -333,8 +332,7 @@ static double cpu_seconds(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 static void test_idle_time(void)

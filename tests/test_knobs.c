@@ -60,8 +60,7 @@ static void *spawn_six(void *wanted)
 
 static void test_order(void)
 {
-    static const char *const layouts[] = {"", "private=0", "private=4", "private=4:capacity=2",
-                                          "layout=global"};
+    static const char *const layouts[] = {"", "private=0", "private=4", "private=4:capacity=2", "layout=global"};
     if (migration_forced())
         SKIP("all fibres go through the shared queue");
     for (int i = 0; i < 5; i++)
@@ -182,8 +181,7 @@ static void *slow(void *arg)
 static void *spawn_slow(void *arg)
 {
     tn_cluster *cl = tn_cluster_self();
-    uint64_t tries = counter(cl, "steal_try"), hits = counter(cl, "steal_hit"),
-             stolen = counter(cl, "stolen");
+    uint64_t tries = counter(cl, "steal_try"), hits = counter(cl, "steal_hit"), stolen = counter(cl, "stolen");
     for (int round = 0; round < 50; round++) {
         tn_fibre *f[64];
         for (int i = 0; i < 64; i++)
@@ -363,8 +361,7 @@ static void test_bad_values(void)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char err[512];
         int status = harness_child(try_spec, (void *)(uintptr_t)bad[i].spec, err, sizeof err);
-        bool empty =
-            bad[i].text[0] == '\0'; /* a colon and nothing behind it may pass or not: it must not crash */
+        bool empty = bad[i].text[0] == '\0'; /* a colon and nothing behind it may pass or not: it must not crash */
         bool good = CHECK(exited(status, EINVAL) || (empty && exited(status, 0)));
         good = CHECK(strstr(err, bad[i].text) != NULL && strstr(err, bad[i].also) != NULL) && good;
         if (!good)
@@ -375,12 +372,9 @@ static void test_bad_values(void)
 int main(void)
 {
     static const struct test tests[] = {
-        {"orders of execution", test_order},
-        {"full=refuse at exactly the bound", test_full},
-        {"spill and overflow", test_spill},
-        {"steal=half, one; none in the global layout", test_steal},
-        {"private work behind a hog", test_revoked},
-        {"place=home wakes at home", test_place},
+        {"orders of execution", test_order},         {"full=refuse at exactly the bound", test_full},
+        {"spill and overflow", test_spill},          {"steal=half, one; none in the global layout", test_steal},
+        {"private work behind a hog", test_revoked}, {"place=home wakes at home", test_place},
         {"values out of range", test_bad_values},
     };
     return HARNESS_RUN("knobs", tests);

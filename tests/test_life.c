@@ -114,9 +114,8 @@ static void test_two_runtimes(void)
         CHECK_EQUAL(tn_start(&rt[k], &c), 0);
     for (int i = 0; i < EACH; i++)
         for (int k = 0; k < 2; k++)
-            CHECK_EQUAL(
-                tn_spawn(&f[k][i], &(struct tn_attr){.runtime = rt[k]}, stay_home, tn_cluster_first(rt[k])),
-                0);
+            CHECK_EQUAL(tn_spawn(&f[k][i], &(struct tn_attr){.runtime = rt[k]}, stay_home, tn_cluster_first(rt[k])),
+                        0);
     for (int i = 0; i < EACH; i++)
         for (int k = 0; k < 2; k++) {
             void *value = NULL;
@@ -127,8 +126,7 @@ static void test_two_runtimes(void)
         CHECK_EQUAL(tn_stop(rt[k]), 0);
 }
 
-static void *
-across(void *other) /* a fibre of one runtime spawns in the other, joins, and stays where it is */
+static void *across(void *other) /* a fibre of one runtime spawns in the other, joins, and stays where it is */
 {
     tn_cluster *mine = tn_cluster_self();
     for (int i = 0; i < 50; i++) {
@@ -192,9 +190,9 @@ static void test_stop(void)
         CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, stop_own, rt), 0);
         CHECK_EQUAL(tn_join(f, NULL), 0);
         for (int i = 0; i < 60; i++)
-            CHECK_EQUAL(tn_spawn(NULL, &(struct tn_attr){.runtime = rt, .stack = i % 4 == 0 ? 131072 : 0},
-                                 left[i % 3], NULL),
-                        0);
+            CHECK_EQUAL(
+                tn_spawn(NULL, &(struct tn_attr){.runtime = rt, .stack = i % 4 == 0 ? 131072 : 0}, left[i % 3], NULL),
+                0);
         nap_us(3000);
         CHECK_EQUAL(tn_stop(rt), 0);
     }
@@ -309,8 +307,7 @@ static void test_clusters(void)
     CHECK_EQUAL(tn_cluster_create(rt, &c, &second), 0);
     CHECK(second != NULL && second != tn_cluster_first(rt));
     for (int i = 0; i < 8; i++) {
-        tn_cluster *here = i % 2 ? second : tn_cluster_first(rt),
-                   *there = i % 2 ? tn_cluster_first(rt) : second;
+        tn_cluster *here = i % 2 ? second : tn_cluster_first(rt), *there = i % 2 ? tn_cluster_first(rt) : second;
         CHECK_EQUAL(tn_spawn(&f[i], &(struct tn_attr){.cluster = here}, visit, there), 0);
     }
     for (int i = 0; i < 8; i++)

@@ -50,10 +50,10 @@ static struct item *item_of(void *p)
 
 struct adapter {
     const char *name;
-    bool lifo;   /* the owner's pop takes the newest */
+    bool lifo; /* the owner's pop takes the newest */
     bool bounded;
-    bool shared; /* any thread pushes and pops; else one owner does, and the others take */
-    bool halves; /* take() leaves half, rounded down */
+    bool shared;  /* any thread pushes and pops; else one owner does, and the others take */
+    bool halves;  /* take() leaves half, rounded down */
     bool ordered; /* each taker sees each producer's items in the order of their pushes, always */
     size_t (*bytes)(size_t capacity);
     void (*init)(void *q, size_t capacity);
@@ -65,13 +65,31 @@ struct adapter {
 };
 
 /* The functions t_... with a plain void pointer in front, as s_...; `b` is the body of take. */
-#define ADAPT(t, b, s)                                                                                                 \
-    static void s##_init(void *q, size_t capacity) { t##_init(q, capacity); }                                          \
-    static bool s##_push(void *q, void *item) { return t##_push(q, item); }                                            \
-    static void *s##_pop(void *q) { return t##_pop(q); }                                                               \
-    static size_t s##_take(void *q, size_t max, void *out[]) { return b; }                                             \
-    static size_t s##_length(void *q) { return t##_length(q); }                                                        \
-    static bool s##_valid(void *q) { return t##_valid(q); }
+#define ADAPT(t, b, s)                                       \
+    static void s##_init(void *q, size_t capacity)           \
+    {                                                        \
+        t##_init(q, capacity);                               \
+    }                                                        \
+    static bool s##_push(void *q, void *item)                \
+    {                                                        \
+        return t##_push(q, item);                            \
+    }                                                        \
+    static void *s##_pop(void *q)                            \
+    {                                                        \
+        return t##_pop(q);                                   \
+    }                                                        \
+    static size_t s##_take(void *q, size_t max, void *out[]) \
+    {                                                        \
+        return b;                                            \
+    }                                                        \
+    static size_t s##_length(void *q)                        \
+    {                                                        \
+        return t##_length(q);                                \
+    }                                                        \
+    static bool s##_valid(void *q)                           \
+    {                                                        \
+        return t##_valid(q);                                 \
+    }
 
 static size_t take_one(struct tn_mpmc_ring *q, size_t max, void *out[])
 {
@@ -82,13 +100,35 @@ ADAPT(tn_mpmc, take_one(q, max, out), mpmc)
 ADAPT(tn_spmc_fifo, tn_spmc_fifo_steal(q, max, out), fifo)
 ADAPT(tn_spmc_lifo, tn_spmc_lifo_steal(q, max, out), lifo)
 
-static size_t locked_bytes(size_t capacity) { return (void)capacity, sizeof(struct tn_locked_queue); }
-static void locked_init(void *q, size_t capacity) { (void)capacity; tn_locked_queue_init(q); }
-static bool locked_push_back(void *q, void *item) { return tn_locked_queue_push_back(q, item), true; }
-static bool locked_push_front(void *q, void *item) { return tn_locked_queue_push_front(q, item), true; }
-static void *locked_pop(void *q) { return tn_locked_queue_pop_front(q); }
-static size_t locked_length(void *q) { return tn_locked_queue_length(q); }
-static bool locked_valid(void *q) { return tn_locked_queue_valid(q); }
+static size_t locked_bytes(size_t capacity)
+{
+    return (void)capacity, sizeof(struct tn_locked_queue);
+}
+static void locked_init(void *q, size_t capacity)
+{
+    (void)capacity;
+    tn_locked_queue_init(q);
+}
+static bool locked_push_back(void *q, void *item)
+{
+    return tn_locked_queue_push_back(q, item), true;
+}
+static bool locked_push_front(void *q, void *item)
+{
+    return tn_locked_queue_push_front(q, item), true;
+}
+static void *locked_pop(void *q)
+{
+    return tn_locked_queue_pop_front(q);
+}
+static size_t locked_length(void *q)
+{
+    return tn_locked_queue_length(q);
+}
+static bool locked_valid(void *q)
+{
+    return tn_locked_queue_valid(q);
+}
 
 static size_t locked_take(void *q, size_t max, void *out[])
 {
@@ -105,20 +145,58 @@ static size_t locked_take(void *q, size_t max, void *out[])
 }
 
 static const struct adapter adapters[] = {
-    { .name = "mpmc_ring", .bounded = true, .shared = true, .bytes = tn_mpmc_bytes, .init = mpmc_init,
-      .push = mpmc_push, .pop = mpmc_pop, .take = mpmc_take, .length = mpmc_length, .valid = mpmc_valid },
-    { .name = "spmc_fifo", .bounded = true, .halves = true, .ordered = true, .bytes = tn_spmc_fifo_bytes,
-      .init = fifo_init, .push = fifo_push, .pop = fifo_pop, .take = fifo_take, .length = fifo_length,
-      .valid = fifo_valid },
-    { .name = "spmc_lifo", .lifo = true, .bounded = true, .halves = true, .bytes = tn_spmc_lifo_bytes,
-      .init = lifo_init, .push = lifo_push, .pop = lifo_pop, .take = lifo_take, .length = lifo_length,
-      .valid = lifo_valid },
-    { .name = "locked, FIFO", .shared = true, .ordered = true, .bytes = locked_bytes, .init = locked_init,
-      .push = locked_push_back, .pop = locked_pop, .take = locked_take, .length = locked_length,
-      .valid = locked_valid },
-    { .name = "locked, LIFO", .lifo = true, .shared = true, .bytes = locked_bytes, .init = locked_init,
-      .push = locked_push_front, .pop = locked_pop, .take = locked_take, .length = locked_length,
-      .valid = locked_valid },
+    {.name = "mpmc_ring",
+     .bounded = true,
+     .shared = true,
+     .bytes = tn_mpmc_bytes,
+     .init = mpmc_init,
+     .push = mpmc_push,
+     .pop = mpmc_pop,
+     .take = mpmc_take,
+     .length = mpmc_length,
+     .valid = mpmc_valid},
+    {.name = "spmc_fifo",
+     .bounded = true,
+     .halves = true,
+     .ordered = true,
+     .bytes = tn_spmc_fifo_bytes,
+     .init = fifo_init,
+     .push = fifo_push,
+     .pop = fifo_pop,
+     .take = fifo_take,
+     .length = fifo_length,
+     .valid = fifo_valid},
+    {.name = "spmc_lifo",
+     .lifo = true,
+     .bounded = true,
+     .halves = true,
+     .bytes = tn_spmc_lifo_bytes,
+     .init = lifo_init,
+     .push = lifo_push,
+     .pop = lifo_pop,
+     .take = lifo_take,
+     .length = lifo_length,
+     .valid = lifo_valid},
+    {.name = "locked, FIFO",
+     .shared = true,
+     .ordered = true,
+     .bytes = locked_bytes,
+     .init = locked_init,
+     .push = locked_push_back,
+     .pop = locked_pop,
+     .take = locked_take,
+     .length = locked_length,
+     .valid = locked_valid},
+    {.name = "locked, LIFO",
+     .lifo = true,
+     .shared = true,
+     .bytes = locked_bytes,
+     .init = locked_init,
+     .push = locked_push_front,
+     .pop = locked_pop,
+     .take = locked_take,
+     .length = locked_length,
+     .valid = locked_valid},
 };
 
 static void *make(const struct adapter *a, size_t capacity)
@@ -136,13 +214,13 @@ static void *make(const struct adapter *a, size_t capacity)
 /* ---- one thread ---- */
 
 enum { MANY = 64 };
-static const size_t capacities[] = { 1, 2, 4, 16 };
+static const size_t capacities[] = {1, 2, 4, 16};
 
 static void edges(const struct adapter *a, size_t capacity)
 {
     void *q = make(a, capacity);
     void *out[MANY];
-    struct item items[MANY] = { 0 };
+    struct item items[MANY] = {0};
 
     for (int round = 0; round < 5; round++) {
         CU_ASSERT(a->length(q) == 0 && a->pop(q) == NULL && a->take(q, 1, out) == 0 && a->take(q, MANY, out) == 0);
@@ -163,7 +241,7 @@ static void edges(const struct adapter *a, size_t capacity)
 static void wrap(const struct adapter *a, size_t capacity)
 {
     void *q = make(a, capacity);
-    struct item items[MANY] = { 0 };
+    struct item items[MANY] = {0};
 
     for (uint32_t n = 0; n < 3000; n++) { /* in and out, with every possible fill left inside */
         size_t fill = 1 + n % capacity;
@@ -182,7 +260,7 @@ static void wrap(const struct adapter *a, size_t capacity)
 static void model(const struct adapter *a, size_t capacity)
 {
     void *q = make(a, capacity), *out[MANY];
-    struct item items[MANY + 1] = { 0 }, *in[MANY], *spare[MANY + 1]; /* an item is queued once at a time */
+    struct item items[MANY + 1] = {0}, *in[MANY], *spare[MANY + 1]; /* an item is queued once at a time */
     size_t limit = a->bounded ? capacity : MANY, count = 0, spares = 0;
     uint64_t rng = seed + capacity;
 
@@ -308,8 +386,8 @@ static void *consume(void *arg)
 
 static void stress(const struct adapter *a, size_t capacity, size_t takers)
 {
-    struct stress s = { .a = a, .q = make(a, capacity), .producers = a->shared ? MAX_PRODUCERS : 1, .takers = takers };
-    struct role roles[MAX_PRODUCERS + MAX_TAKERS] = { 0 };
+    struct stress s = {.a = a, .q = make(a, capacity), .producers = a->shared ? MAX_PRODUCERS : 1, .takers = takers};
+    struct role roles[MAX_PRODUCERS + MAX_TAKERS] = {0};
     pthread_t threads[MAX_PRODUCERS + MAX_TAKERS];
     size_t n = s.producers + takers, total = s.producers * PER_PRODUCER, lost = 0, twice = 0;
 
@@ -455,7 +533,7 @@ static void test_mpmc_balances(void)
     CU_ASSERT(tn_mpmc_pop(q) == NULL && tn_mpmc_push(q, &y) && tn_mpmc_pop(q) == &y);
     CU_ASSERT(tn_mpmc_push(q, &y)); /* ticket 2 is spent on slot 0, ticket 3 used */
     CU_ASSERT(atomic_load(&q->tail) == 4 && !tn_mpmc_push(q, &y) && tn_mpmc_pop(q) == &x && tn_mpmc_pop(q) == &y);
-    CU_ASSERT(!tn_mpmc_valid(q)); /* the consumer's own ticket is still out */
+    CU_ASSERT(!tn_mpmc_valid(q));                /* the consumer's own ticket is still out */
     atomic_fetch_sub(&q->slot[0], TN_MPMC_UNIT); /* it comes back, finds x gone and its ticket void */
     CU_ASSERT(tn_mpmc_valid(q) && tn_mpmc_length(q) == 0);
     free(q);
@@ -494,15 +572,27 @@ static void test_spinlock(void)
 
 /* ---- the table ---- */
 
-#define FOR_ALL(body)                                                                                                  \
-    for (size_t i = 0; i < sizeof(adapters) / sizeof(adapters[0]); i++)                                                \
-        for (size_t c = 0; c < sizeof(capacities) / sizeof(capacities[0]); c++)                                        \
+#define FOR_ALL(body)                                                           \
+    for (size_t i = 0; i < sizeof(adapters) / sizeof(adapters[0]); i++)         \
+        for (size_t c = 0; c < sizeof(capacities) / sizeof(capacities[0]); c++) \
             body;
 
-static void test_edges(void) { FOR_ALL(edges(&adapters[i], capacities[c])) }
-static void test_wrap(void) { FOR_ALL(wrap(&adapters[i], capacities[c])) }
-static void test_model(void) { FOR_ALL(model(&adapters[i], capacities[c])) }
-static void test_stress(void) { FOR_ALL(stress(&adapters[i], capacities[c], 1 + (c + i) % MAX_TAKERS)) }
+static void test_edges(void)
+{
+    FOR_ALL(edges(&adapters[i], capacities[c]))
+}
+static void test_wrap(void)
+{
+    FOR_ALL(wrap(&adapters[i], capacities[c]))
+}
+static void test_model(void)
+{
+    FOR_ALL(model(&adapters[i], capacities[c]))
+}
+static void test_stress(void)
+{
+    FOR_ALL(stress(&adapters[i], capacities[c], 1 + (c + i) % MAX_TAKERS))
+}
 
 int main(void)
 {

@@ -124,8 +124,7 @@ static void *own_control(void *arg)
     /* Every fibre starts with what the ABI gives a process, whatever its spawner had set. */
     CHECK_EQUAL(_mm_getcsr() & ~0x3fu, 0x1f80);
     CHECK_EQUAL(x87_control(), 0x037f);
-    unsigned csr =
-        (_mm_getcsr() & ~(unsigned)(_MM_ROUND_MASK | 0x8040)) | mode[i % 4] | (i % 2 ? 0x8040u : 0);
+    unsigned csr = (_mm_getcsr() & ~(unsigned)(_MM_ROUND_MASK | 0x8040)) | mode[i % 4] | (i % 2 ? 0x8040u : 0);
     _mm_setcsr(csr);
     x87_set(x87[i % 6]);
     unsigned wrong = 0;

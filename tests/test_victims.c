@@ -34,8 +34,7 @@ static void test_random(void)
             for (int round = 0; round < 20; round++) {
                 unsigned seen[MOST] = {0}, tries = 0;
                 uint32_t begin = 0;
-                for (struct tn_worker *v; (v = tn_victim_random(&workers[me], used, tries, &begin)) != NULL;
-                     tries++)
+                for (struct tn_worker *v; (v = tn_victim_random(&workers[me], used, tries, &begin)) != NULL; tries++)
                     if (!CHECK(tries < MOST && v->index < used) || ++seen[v->index] > 1)
                         return;
                 CHECK_EQUAL(tries, used - 1);
@@ -67,8 +66,7 @@ static void test_nearest(void)
     for (int round = 0; round < 2000; round++)
         far[tn_victim_nearest(&workers[3], 10, 4, 4)->index]++;
     for (uint32_t i = 0; i < 10; i++)
-        CHECK((i >= 1 && i <= 5 ? 0 : 200) <= far[i] &&
-              (i > 5 || i < 1 || far[i] == 0)); /* 400 are expected */
+        CHECK((i >= 1 && i <= 5 ? 0 : 200) <= far[i] && (i > 5 || i < 1 || far[i] == 0)); /* 400 are expected */
     CHECK(tn_victim_nearest(&workers[3], 10, 5, 4) == NULL);
     CHECK_EQUAL(tn_victim_nearest(&workers[9], 10, 0, 4)->index, 0); /* round the end */
     CHECK_EQUAL(tn_victim_nearest(&workers[0], 10, 1, 4)->index, 9);
@@ -84,8 +82,7 @@ static void test_nearest_reaches_all(void)
             for (int round = 0; round < 400; round++) {
                 unsigned once[MOST] = {0};
                 struct tn_worker *v;
-                for (unsigned i = 0; i < 20 && (v = tn_victim_nearest(&workers[0], used, i, nearest)) != NULL;
-                     i++) {
+                for (unsigned i = 0; i < 20 && (v = tn_victim_nearest(&workers[0], used, i, nearest)) != NULL; i++) {
                     CHECK(v->index != 0 && v->index < used);
                     CHECK(++once[v->index % MOST] == 1);
                     seen[v->index % MOST] = 1;

@@ -329,12 +329,9 @@ static void test_join_race_long(void)
 int main(int argc, char **argv)
 {
     static const struct test fast[] = {
-        {"one fibre, in order", test_in_order},
-        {"woken, cancelled, timed out", test_kinds},
-        {"one token, many waiters", test_many_waiters},
-        {"a stale waiter is harmless", test_stale},
-        {"time-out races wake-up", test_race},
-        {"a join gives up while its fibre ends", test_join_race},
+        {"one fibre, in order", test_in_order},         {"woken, cancelled, timed out", test_kinds},
+        {"one token, many waiters", test_many_waiters}, {"a stale waiter is harmless", test_stale},
+        {"time-out races wake-up", test_race},          {"a join gives up while its fibre ends", test_join_race},
     };
     static const struct test stress[] = {
         {"time-out races wake-up, long", test_race_long},

@@ -23,7 +23,7 @@
 #define TN_CONTEXT_X86_64_H
 
 #if defined(__AVX512F__)
-#define TN_CLOBBER_AVX512                                                                                    \
+#define TN_CLOBBER_AVX512                                                                                         \
     , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", \
         "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
 #else
@@ -56,10 +56,10 @@ static inline __attribute__((always_inline)) void *tn_context_switch(void **from
                      "1:\n\t" TN_LANDING
                      : "+D"(from), "+S"(to), "+d"(arg)
                      :
-                     : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory", "xmm0",
-                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
-                       "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
-                       "st(7)" TN_CLOBBER_AVX512);
+                     : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc", "memory",
+                       "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)",
+                       "st(6)", "st(7)" TN_CLOBBER_AVX512);
     return arg;
 }
 

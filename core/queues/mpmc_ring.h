@@ -71,18 +71,18 @@
 #include "link.h"
 #include "spin.h"
 
-#define TN_MPMC_EMPTY ((UINT64_C(1) << 33) | 1U) /* the middle of the range: debts below it, voids above it */
-#define TN_MPMC_UNIT UINT64_C(2)                 /* one ticket, in either kind of word */
-#define TN_MPMC_CREDITS UINT64_C(6)              /* where an item's c is: 3 units */
+#define TN_MPMC_EMPTY   ((UINT64_C(1) << 33) | 1U) /* the middle of the range: debts below it, voids above it */
+#define TN_MPMC_UNIT    UINT64_C(2)                /* one ticket, in either kind of word */
+#define TN_MPMC_CREDITS UINT64_C(6)                /* where an item's c is: 3 units */
 
 static_assert((TN_MPMC_EMPTY & 7) == 1 && (TN_MPMC_EMPTY & TN_MPMC_UNIT) == 0, "odd, and no marks");
 static_assert(TN_MPMC_CREDITS % TN_MPMC_UNIT == 0 && TN_MPMC_CREDITS < 8, "c lies in an item's free bits");
 static_assert(sizeof(uintptr_t) <= sizeof(uint64_t), "an item fits in a slot");
 
 struct tn_mpmc_ring {
-    _Alignas(TN_CACHE_LINE) uint64_t mask;           /* capacity - 1; set by init */
-    _Alignas(TN_CACHE_LINE) _Atomic(uint64_t) head;  /* next consumer's ticket; written by consumers */
-    _Alignas(TN_CACHE_LINE) _Atomic(uint64_t) tail;  /* next producer's ticket; written by producers */
+    _Alignas(TN_CACHE_LINE) uint64_t mask;            /* capacity - 1; set by init */
+    _Alignas(TN_CACHE_LINE) _Atomic(uint64_t) head;   /* next consumer's ticket; written by consumers */
+    _Alignas(TN_CACHE_LINE) _Atomic(uint64_t) tail;   /* next producer's ticket; written by producers */
     _Alignas(TN_CACHE_LINE) _Atomic(uint64_t) slot[]; /* written by both */
 };
 
@@ -159,7 +159,7 @@ static inline bool tn_mpmc_push(struct tn_mpmc_ring *q, void *item)
             }
             /* Spend the ticket.  Not full: a consumer gave up on it, or stands still here; the next one will do. */
             if (atomic_compare_exchange_strong_explicit(slot, &word, word + TN_MPMC_UNIT,
-                                                        memory_order_acq_rel,  /* R1 A1 */
+                                                        memory_order_acq_rel,    /* R1 A1 */
                                                         memory_order_relaxed)) { /* relaxed: only tries again */
                 if (full)
                     return false;
@@ -180,7 +180,8 @@ static inline void *tn_mpmc_pop(struct tn_mpmc_ring *q)
         uint64_t size = atomic_load_explicit(&q->tail, memory_order_relaxed) - ticket, i = 0;
         if (size > q->mask + 1)
             size = (int64_t)size < 0 ? 0 : q->mask + 1;
-        while (i < size && !tn_mpmc_waits(atomic_load_explicit(&q->slot[(ticket + i) & q->mask], memory_order_relaxed)))
+        while (i < size &&
+               !tn_mpmc_waits(atomic_load_explicit(&q->slot[(ticket + i) & q->mask], memory_order_relaxed)))
             i++;
         if (i == size)
             return NULL;
@@ -221,7 +222,7 @@ static inline void *tn_mpmc_pop(struct tn_mpmc_ring *q)
 static inline size_t tn_mpmc_length(struct tn_mpmc_ring *q)
 {
     /* S1, so that 4 holds for this look as well: 0 here says as much as a NULL. */
-    uint64_t head = atomic_load_explicit(&q->head, memory_order_seq_cst); /* S1 */
+    uint64_t head = atomic_load_explicit(&q->head, memory_order_seq_cst);                    /* S1 */
     int64_t length = (int64_t)(atomic_load_explicit(&q->tail, memory_order_relaxed) - head); /* relaxed: as in pop */
 
     return length <= 0 ? 0 : length > (int64_t)q->mask ? tn_mpmc_capacity(q) : (size_t)length;

@@ -26,7 +26,10 @@ struct tn_spinlock {
     _Atomic(unsigned) held; /* written by anyone who wants the lock */
 };
 
-#define TN_SPINLOCK_INIT { 0 }
+#define TN_SPINLOCK_INIT \
+    {                    \
+        0                \
+    }
 
 static_assert(sizeof(struct tn_spinlock) == sizeof(unsigned), "one plain word, to sit beside what it guards");
 

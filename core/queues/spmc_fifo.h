@@ -127,7 +127,7 @@ static inline void *tn_spmc_fifo_pop(struct tn_spmc_fifo *q)
     if (atomic_load_explicit(&q->head, memory_order_relaxed) == tail)
         return NULL;
     uint64_t head = atomic_fetch_add_explicit(&q->head, 1, memory_order_acq_rel); /* A1 R2 */
-    if (head == tail) { /* overshot: thieves took the rest meanwhile */
+    if (head == tail) {                                              /* overshot: thieves took the rest meanwhile */
         atomic_store_explicit(&q->head, tail, memory_order_release); /* R2 */
         q->head_seen = tail;
         return NULL;
@@ -164,7 +164,7 @@ static inline size_t tn_spmc_fifo_steal(struct tn_spmc_fifo *q, size_t max, void
 /* Anyone.  Exact while nobody is in an operation; 0 is reliable, see above. */
 static inline size_t tn_spmc_fifo_length(struct tn_spmc_fifo *q)
 {
-    uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire); /* A2 */
+    uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);        /* A2 */
     uint64_t size = atomic_load_explicit(&q->tail, memory_order_relaxed) - head; /* relaxed: no slot is read */
 
     if ((int64_t)size <= 0)

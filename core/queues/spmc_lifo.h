@@ -144,7 +144,7 @@ static inline void *tn_spmc_lifo_pop(struct tn_spmc_lifo *q)
     /* The last item, or none: either way the deque is empty afterwards, with top == bottom + 1. */
     if (top > bottom ||
         !atomic_compare_exchange_strong_explicit(&q->top, &top, top + 1, memory_order_seq_cst, /* S4 R1 */
-                                                 memory_order_relaxed)) /* relaxed: gives up */
+                                                 memory_order_relaxed))                        /* relaxed: gives up */
         item = NULL;
     atomic_store_explicit(&q->bottom, bottom + 1, memory_order_release); /* R0 */
     return item;
@@ -177,7 +177,7 @@ static inline size_t tn_spmc_lifo_steal(struct tn_spmc_lifo *q, size_t max, void
 /* Anyone.  Exact while nobody is in an operation. */
 static inline size_t tn_spmc_lifo_length(struct tn_spmc_lifo *q)
 {
-    uint64_t top = atomic_load_explicit(&q->top, memory_order_acquire); /* A2 */
+    uint64_t top = atomic_load_explicit(&q->top, memory_order_acquire);           /* A2 */
     uint64_t size = atomic_load_explicit(&q->bottom, memory_order_relaxed) - top; /* relaxed: no slot is read */
 
     if ((int64_t)size <= 0)

@@ -30,8 +30,8 @@ static inline void check_idle(struct tn_idle *idle)
 }
 
 /* Invariant 2 of parts/local.h, where that is what the module is made of. */
-#define PARTS_HELD(w)                                                                                                  \
-    assert(atomic_load_explicit(&local_of(&(w)->pub)->held, memory_order_relaxed) ==                                   \
+#define PARTS_HELD(w)                                                                \
+    assert(atomic_load_explicit(&local_of(&(w)->pub)->held, memory_order_relaxed) == \
            local_of(&(w)->pub)->tail - local_of(&(w)->pub)->head + (uint32_t)local_of(&(w)->pub)->soft.count)
 
 static inline void steal_owner(struct stub_worker *me)
@@ -58,32 +58,47 @@ static inline void steal_thief(struct stub_worker *me, struct stub_worker *victi
 }
 
 /* PARTS_MAIN(module, workers, knobs, check, body of thread 0, body of thread 1, body of thread 2) */
-#define PARTS_MAIN(id, n, settings, after, body0, body1, body2)                                                        \
-    static void prepare(void)                                                                                          \
-    {                                                                                                                  \
-        static const struct stub_setting set[] = { settings { NULL, 0 } };                                             \
-        atomic_init(&case_clock, 1);                                                                                   \
-        stub_init(&tn_scheduler_##id, n, set);                                                                         \
-    }                                                                                                                  \
-    static void *thread0(void *random) { case_start(random); body0; return case_end(); }                               \
-    static void *thread1(void *random) { case_start(random); body1; return case_end(); }                               \
-    static inline void *thread2(void *random) { case_start(random); body2; return case_end(); }                        \
-    static void check(void)                                                                                            \
-    {                                                                                                                  \
-        check_idle(&stub_idle);                                                                                        \
-        after;                                                                                                         \
-        stub_fini();                                                                                                   \
+#define PARTS_MAIN(id, n, settings, after, body0, body1, body2)       \
+    static void prepare(void)                                         \
+    {                                                                 \
+        static const struct stub_setting set[] = {settings{NULL, 0}}; \
+        atomic_init(&case_clock, 1);                                  \
+        stub_init(&tn_scheduler_##id, n, set);                        \
+    }                                                                 \
+    static void *thread0(void *random)                                \
+    {                                                                 \
+        case_start(random);                                           \
+        body0;                                                        \
+        return case_end();                                            \
+    }                                                                 \
+    static void *thread1(void *random)                                \
+    {                                                                 \
+        case_start(random);                                           \
+        body1;                                                        \
+        return case_end();                                            \
+    }                                                                 \
+    static inline void *thread2(void *random)                         \
+    {                                                                 \
+        case_start(random);                                           \
+        body2;                                                        \
+        return case_end();                                            \
+    }                                                                 \
+    static void check(void)                                           \
+    {                                                                 \
+        check_idle(&stub_idle);                                       \
+        after;                                                        \
+        stub_fini();                                                  \
     }
 
 #define PARTS_KNOBS(...) __VA_ARGS__
 
-#define W0 (&stub_worker[0])
-#define W1 (&stub_worker[1])
-#define W2 (&stub_worker[2])
+#define W0   (&stub_worker[0])
+#define W1   (&stub_worker[1])
+#define W2   (&stub_worker[2])
 #define F(i) (&stub_fibre[i])
 
-#define PARTS_STEAL(id, settings, after)                                                                               \
-    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), after, steal_owner(W0), steal_thief(W1, W0), )                            \
+#define PARTS_STEAL(id, settings, after)                                                    \
+    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), after, steal_owner(W0), steal_thief(W1, W0), ) \
     CASE_MAIN(prepare, check, thread0, thread1)
 
 static inline void ran(unsigned fibres)
@@ -92,31 +107,31 @@ static inline void ran(unsigned fibres)
         assert(stub_fibre[i].runs == (i < fibres)); /* and nothing is left to drain */
 }
 
-#define PARTS_SHARE(id, settings)                                                                                      \
-    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), ran(3),                                                                   \
-               (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED), stub_ready(W0, F(2), TN_YIELDED),  \
-                stub_get(W0), stub_get(W0)),                                                                           \
-               stub_get(W1), )                                                                                         \
+#define PARTS_SHARE(id, settings)                                                   \
+    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), ran(3),                                \
+               (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED), \
+                stub_ready(W0, F(2), TN_YIELDED), stub_get(W0), stub_get(W0)),      \
+               stub_get(W1), )                                                      \
     CASE_MAIN(prepare, check, thread0, thread1)
 
-#define PARTS_HOG(id, settings)                                                                                        \
-    PARTS_MAIN(id, 3, PARTS_KNOBS(settings), ran(3),                                                                   \
-               (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_YIELDED),                                    \
-                stub_ready(W0, F(2), TN_YIELDED_HARD)),                                                                \
-               (stub_get(W1), stub_get(W1)), stub_get(W2))                                                             \
+#define PARTS_HOG(id, settings)                                                                                      \
+    PARTS_MAIN(                                                                                                      \
+        id, 3, PARTS_KNOBS(settings), ran(3),                                                                        \
+        (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_YIELDED), stub_ready(W0, F(2), TN_YIELDED_HARD)), \
+        (stub_get(W1), stub_get(W1)), stub_get(W2))                                                                  \
     CASE_MAIN(prepare, check, thread0, thread1, thread2)
 
-#define PARTS_LEAVE(id, settings, after)                                                                               \
-    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), ran(2); after,                                                            \
-               (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_YIELDED), stub_leave(W0)),                   \
-               (stub_get(W1), stub_get(W1)), )                                                                         \
+#define PARTS_LEAVE(id, settings, after)                                                                    \
+    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), ran(2);                                                        \
+               after, (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_YIELDED), stub_leave(W0)), \
+               (stub_get(W1), stub_get(W1)), )                                                              \
     CASE_MAIN(prepare, check, thread0, thread1)
 
-#define PARTS_HOME(id, settings)                                                                                       \
-    PARTS_MAIN(id, 3, PARTS_KNOBS(settings), ran(2),                                                                   \
-               (F(0)->pub.home = F(1)->pub.home = &W1->pub, stub_ready(W0, F(0), TN_WOKEN),                            \
-                stub_ready(NULL, F(1), TN_WOKEN)),                                                                     \
-               (stub_get(W2), stub_get(W2)), )                                                                         \
+#define PARTS_HOME(id, settings)                                                            \
+    PARTS_MAIN(id, 3, PARTS_KNOBS(settings), ran(2),                                        \
+               (F(0)->pub.home = F(1)->pub.home = &W1->pub, stub_ready(W0, F(0), TN_WOKEN), \
+                stub_ready(NULL, F(1), TN_WOKEN)),                                          \
+               (stub_get(W2), stub_get(W2)), )                                              \
     CASE_MAIN(prepare, check, thread0, thread1)
 
 #endif

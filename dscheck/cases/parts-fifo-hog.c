@@ -5,4 +5,4 @@
 #include "fifo/fifo.c"
 #include "dscheck/stub_core.c"
 
-PARTS_HOG(fifo, PARTS_KNOBS({ "private", 2 }, { "capacity", 2 }, ))
+PARTS_HOG(fifo, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ))

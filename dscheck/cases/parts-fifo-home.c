@@ -5,4 +5,4 @@
 #include "fifo/fifo.c"
 #include "dscheck/stub_core.c"
 
-PARTS_HOME(fifo, PARTS_KNOBS({ "place", PLACE_HOME }, { "private", 2 }, { "capacity", 2 }, ))
+PARTS_HOME(fifo, PARTS_KNOBS({"place", PLACE_HOME}, {"private", 2}, {"capacity", 2}, ))

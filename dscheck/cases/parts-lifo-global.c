@@ -5,4 +5,4 @@
 #include "lifo/lifo.c"
 #include "dscheck/stub_core.c"
 
-PARTS_HOG(lifo, PARTS_KNOBS({ "layout", LAYOUT_GLOBAL }, { "capacity", 2 }, ))
+PARTS_HOG(lifo, PARTS_KNOBS({"layout", LAYOUT_GLOBAL}, {"capacity", 2}, ))

@@ -5,4 +5,4 @@
 #include "lifo/lifo.c"
 #include "dscheck/stub_core.c"
 
-PARTS_HOG(lifo, PARTS_KNOBS({ "private", 2 }, { "capacity", 2 }, ))
+PARTS_HOG(lifo, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ))

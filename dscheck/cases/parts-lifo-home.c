@@ -5,4 +5,4 @@
 #include "lifo/lifo.c"
 #include "dscheck/stub_core.c"
 
-PARTS_HOME(lifo, PARTS_KNOBS({ "place", PLACE_HOME }, { "private", 2 }, { "capacity", 2 }, ))
+PARTS_HOME(lifo, PARTS_KNOBS({"place", PLACE_HOME}, {"private", 2}, {"capacity", 2}, ))

@@ -5,4 +5,4 @@
 #include "lifo/lifo.c"
 #include "dscheck/stub_core.c"
 
-PARTS_LEAVE(lifo, PARTS_KNOBS({ "private", 2 }, { "capacity", 2 }, ), PARTS_HELD(W0))
+PARTS_LEAVE(lifo, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ), PARTS_HELD(W0))

@@ -5,4 +5,4 @@
 #include "lifo/lifo.c"
 #include "dscheck/stub_core.c"
 
-PARTS_SHARE(lifo, PARTS_KNOBS({ "private", 2 }, { "capacity", 2 }, ))
+PARTS_SHARE(lifo, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ))

@@ -49,8 +49,18 @@ static bool steal(void)
     return true;
 }
 
-static void *thief0(void *random) { case_start(random); got[0] = steal(); return case_end(); }
-static void *thief1(void *random) { case_start(random); got[1] = steal(); return case_end(); }
+static void *thief0(void *random)
+{
+    case_start(random);
+    got[0] = steal();
+    return case_end();
+}
+static void *thief1(void *random)
+{
+    case_start(random);
+    got[1] = steal();
+    return case_end();
+}
 
 static void check(void)
 {

@@ -43,7 +43,7 @@ static struct case_sleeper {
     _Atomic(uint32_t) *word;
     struct case_sleeper *next;
     bool woken;
-} *case_sleepers; /* under case_lock */
+} * case_sleepers; /* under case_lock */
 
 /* Each thread's first call. */
 static inline void case_start(unsigned *random)
@@ -95,11 +95,11 @@ static inline int case_main(void (*prepare)(void), void (*check)(void), void *(*
 }
 
 /* CASE_MAIN(prepare, check, thread functions ...) */
-#define CASE_MAIN(prepare, check, ...)                                                                                 \
-    int main(void)                                                                                                     \
-    {                                                                                                                  \
-        void *(*const threads[])(void *) = { __VA_ARGS__ };                                                            \
-        return case_main(prepare, check, threads, (int)(sizeof(threads) / sizeof(threads[0])));                        \
+#define CASE_MAIN(prepare, check, ...)                                                          \
+    int main(void)                                                                              \
+    {                                                                                           \
+        void *(*const threads[])(void *) = {__VA_ARGS__};                                       \
+        return case_main(prepare, check, threads, (int)(sizeof(threads) / sizeof(threads[0]))); \
     }
 
 /* ---- the platform: what the headers under test link against ---- */
@@ -146,7 +146,7 @@ int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
     }
     pthread_mutex_lock(&case_lock);
     if (atomic_load_explicit(word, memory_order_relaxed) == expected) { /* relaxed: callers look again */
-        struct case_sleeper self = { word, case_sleepers, false };
+        struct case_sleeper self = {word, case_sleepers, false};
         case_sleepers = &self;
         case_active--;
         assert(case_active > 0); /* else a wake-up was lost */

@@ -77,8 +77,18 @@ static void worker(int me)
     }
 }
 
-static void *worker0(void *random) { case_start(random); worker(0); return case_end(); }
-static void *worker1(void *random) { case_start(random); worker(1); return case_end(); }
+static void *worker0(void *random)
+{
+    case_start(random);
+    worker(0);
+    return case_end();
+}
+static void *worker1(void *random)
+{
+    case_start(random);
+    worker(1);
+    return case_end();
+}
 
 static void check(void)
 {

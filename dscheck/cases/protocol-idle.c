@@ -114,8 +114,18 @@ static void worker(int me)
         wake_worker();
 }
 
-static void *worker0(void *random) { case_start(random); worker(0); return case_end(); }
-static void *worker1(void *random) { case_start(random); worker(1); return case_end(); }
+static void *worker0(void *random)
+{
+    case_start(random);
+    worker(0);
+    return case_end();
+}
+static void *worker1(void *random)
+{
+    case_start(random);
+    worker(1);
+    return case_end();
+}
 
 static void check(void)
 {

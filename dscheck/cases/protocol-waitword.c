@@ -16,8 +16,8 @@ static uint64_t first, second; /* the two waits */
 
 /* Plain, so that a tool that watches single accesses sees whether P0 and D0 order them. */
 static bool on_stack;
-static int context;          /* what the switch saved */
-static int told[DECIDERS];   /* what each decider did before it decided */
+static int context;        /* what the switch saved */
+static int told[DECIDERS]; /* what each decider did before it decided */
 static int resumed, wins[DECIDERS];
 static unsigned outcome;
 
@@ -78,9 +78,24 @@ static void decide(int who)
     assert(tn_waitword_decide(&word, first, WAIT_WOKEN + (unsigned)who) == TN_TOO_LATE);
 }
 
-static void *waker(void *random) { case_start(random); decide(0); return case_end(); }
-static void *timer(void *random) { case_start(random); decide(1); return case_end(); }
-static void *canceller(void *random) { case_start(random); decide(2); return case_end(); }
+static void *waker(void *random)
+{
+    case_start(random);
+    decide(0);
+    return case_end();
+}
+static void *timer(void *random)
+{
+    case_start(random);
+    decide(1);
+    return case_end();
+}
+static void *canceller(void *random)
+{
+    case_start(random);
+    decide(2);
+    return case_end();
+}
 
 static void check(void)
 {

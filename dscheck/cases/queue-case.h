@@ -45,7 +45,7 @@ static inline void note(struct got *got, void *item)
 /* After the join: every item that was pushed is in exactly one of the n records, once; nothing else is. */
 static inline void check_once(const struct got got[], size_t n)
 {
-    int times[ITEMS] = { 0 };
+    int times[ITEMS] = {0};
 
     for (size_t g = 0; g < n; g++)
         for (size_t i = 0; i < got[g].n; i++) {
@@ -110,11 +110,11 @@ static inline int case_main(void (*prepare)(void), void (*check)(void), void *(*
     return 0;
 }
 
-#define CASE_MAIN(prepare, check, ...)                                                                                 \
-    int main(void)                                                                                                     \
-    {                                                                                                                  \
-        void *(*const threads[])(void *) = { __VA_ARGS__ };                                                            \
-        return case_main(prepare, check, threads, (int)(sizeof(threads) / sizeof(threads[0])));                        \
+#define CASE_MAIN(prepare, check, ...)                                                          \
+    int main(void)                                                                              \
+    {                                                                                           \
+        void *(*const threads[])(void *) = {__VA_ARGS__};                                       \
+        return case_main(prepare, check, threads, (int)(sizeof(threads) / sizeof(threads[0]))); \
     }
 
 #endif

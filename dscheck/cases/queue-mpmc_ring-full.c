@@ -20,8 +20,18 @@ static void prepare(void)
     assert(pushed[0] && pushed[1] && !tn_mpmc_push(q, &node[2]));
 }
 
-static void *producer2(void *random) { case_start(random); pushed[2] = tn_mpmc_push(q, &node[2]); return NULL; }
-static void *producer3(void *random) { case_start(random); pushed[3] = tn_mpmc_push(q, &node[3]); return NULL; }
+static void *producer2(void *random)
+{
+    case_start(random);
+    pushed[2] = tn_mpmc_push(q, &node[2]);
+    return NULL;
+}
+static void *producer3(void *random)
+{
+    case_start(random);
+    pushed[3] = tn_mpmc_push(q, &node[3]);
+    return NULL;
+}
 
 static void *consumer(void *random)
 {

@@ -31,8 +31,18 @@ static void *both(void *random)
     return NULL;
 }
 
-static void *consumer1(void *random) { case_start(random); note(&got[1], tn_mpmc_pop(q)); return NULL; }
-static void *consumer2(void *random) { case_start(random); note(&got[2], tn_mpmc_pop(q)); return NULL; }
+static void *consumer1(void *random)
+{
+    case_start(random);
+    note(&got[1], tn_mpmc_pop(q));
+    return NULL;
+}
+static void *consumer2(void *random)
+{
+    case_start(random);
+    note(&got[2], tn_mpmc_pop(q));
+    return NULL;
+}
 
 static void check(void)
 {

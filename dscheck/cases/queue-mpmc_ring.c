@@ -17,10 +17,30 @@ static void prepare(void)
         got[i].n = 0;
 }
 
-static void *producer0(void *random) { case_start(random); pushed[0] = tn_mpmc_push(q, &node[0]); return NULL; }
-static void *producer1(void *random) { case_start(random); pushed[1] = tn_mpmc_push(q, &node[1]); return NULL; }
-static void *consumer0(void *random) { case_start(random); note(&got[0], tn_mpmc_pop(q)); return NULL; }
-static void *consumer1(void *random) { case_start(random); note(&got[1], tn_mpmc_pop(q)); return NULL; }
+static void *producer0(void *random)
+{
+    case_start(random);
+    pushed[0] = tn_mpmc_push(q, &node[0]);
+    return NULL;
+}
+static void *producer1(void *random)
+{
+    case_start(random);
+    pushed[1] = tn_mpmc_push(q, &node[1]);
+    return NULL;
+}
+static void *consumer0(void *random)
+{
+    case_start(random);
+    note(&got[0], tn_mpmc_pop(q));
+    return NULL;
+}
+static void *consumer1(void *random)
+{
+    case_start(random);
+    note(&got[1], tn_mpmc_pop(q));
+    return NULL;
+}
 
 static void check(void)
 {

@@ -21,34 +21,29 @@ static const struct common {
     {BENCH_TAKES_FIBRES,
      {"fibres", BENCH_INT, "1", 1, 1e7, NULL, "fibres", "fibres of the workload", NULL, 0, 0, false}},
     {BENCH_TAKES_OPS,
-     {"ops", BENCH_INT, NULL, 1, 1e12, NULL, "operations", "operations of one repetition", NULL, 0, 0,
-      false}},
+     {"ops", BENCH_INT, NULL, 1, 1e12, NULL, "operations", "operations of one repetition", NULL, 0, 0, false}},
     {BENCH_TAKES_DURATION,
      {"duration", BENCH_REAL, NULL, 1e-3, 86400, NULL, "s", "length of one repetition", NULL, 0, 0, false}},
     {0,
-     {"warmup", BENCH_INT, "1", 0, 1000, NULL, "repetitions", "repetitions run first, kept and flagged", NULL,
-      0, 0, false}},
-    {0,
-     {"reps", BENCH_INT, "5", 1, 100000, NULL, "repetitions", "repetitions that count", NULL, 0, 0, false}},
-    {0,
-     {"seed", BENCH_INT, "1", 0, 9007199254740991.0, NULL, "", "seed of every random choice", NULL, 0, 0,
+     {"warmup", BENCH_INT, "1", 0, 1000, NULL, "repetitions", "repetitions run first, kept and flagged", NULL, 0, 0,
       false}},
+    {0, {"reps", BENCH_INT, "5", 1, 100000, NULL, "repetitions", "repetitions that count", NULL, 0, 0, false}},
+    {0, {"seed", BENCH_INT, "1", 0, 9007199254740991.0, NULL, "", "seed of every random choice", NULL, 0, 0, false}},
     {0, {"pin", BENCH_FLAG, NULL, 0, 1, NULL, "", "pin each worker to a processor", NULL, 0, 0, false}},
     {BENCH_TAKES_RATE,
-     {"rate", BENCH_REAL, NULL, 1e-3, 1e12, NULL, "1/s", "open loop at this rate; absent: closed loop", NULL,
-      0, 0, false}},
+     {"rate", BENCH_REAL, NULL, 1e-3, 1e12, NULL, "1/s", "open loop at this rate; absent: closed loop", NULL, 0, 0,
+      false}},
     {BENCH_TAKES_SCHEDULER,
-     {"scheduler", BENCH_TEXT, NULL, 0, 0, NULL, "",
-      "module and knobs, as TENTER_SCHEDULER (fifo:layout=global)", NULL, 0, 0, false}},
-    {0,
-     {"json", BENCH_FLAG, NULL, 0, 1, NULL, "", "one JSON object on standard output, nothing else", NULL, 0,
-      0, false}},
-    {0, {"hist", BENCH_FLAG, NULL, 0, 1, NULL, "", "include full histogram buckets", NULL, 0, 0, false}},
-    {0,
-     {"list", BENCH_FLAG, NULL, 0, 1, NULL, "", "the options with type, range, default and unit, as JSON",
+     {"scheduler", BENCH_TEXT, NULL, 0, 0, NULL, "", "module and knobs, as TENTER_SCHEDULER (fifo:layout=global)",
       NULL, 0, 0, false}},
     {0,
-     {"print-config", BENCH_FLAG, NULL, 0, 1, NULL, "", "what this binary is, as JSON", NULL, 0, 0, false}},
+     {"json", BENCH_FLAG, NULL, 0, 1, NULL, "", "one JSON object on standard output, nothing else", NULL, 0, 0,
+      false}},
+    {0, {"hist", BENCH_FLAG, NULL, 0, 1, NULL, "", "include full histogram buckets", NULL, 0, 0, false}},
+    {0,
+     {"list", BENCH_FLAG, NULL, 0, 1, NULL, "", "the options with type, range, default and unit, as JSON", NULL, 0, 0,
+      false}},
+    {0, {"print-config", BENCH_FLAG, NULL, 0, 1, NULL, "", "what this binary is, as JSON", NULL, 0, 0, false}},
     {0, {"help", BENCH_FLAG, NULL, 0, 1, NULL, "", "this text", NULL, 0, 0, false}},
 };
 
@@ -122,16 +117,14 @@ static void unknown(const struct bench *b, const char *name)
     for (size_t i = 0; i < sizeof commons / sizeof *commons; i++)
         if (strcmp(commons[i].option.name, name) == 0)
             bench_die(b, BENCH_USAGE,
-                      "option --%s has no meaning here; the nearest that has is --%s (--help shows all)",
-                      name, best);
+                      "option --%s has no meaning here; the nearest that has is --%s (--help shows all)", name, best);
     bench_die(b, BENCH_USAGE, "no option --%s; did you mean --%s? (--help shows all)", name, best);
 }
 
 /* ---- values ---- */
 
 /* Which of "a|b|c" is the text of this length? -1: none. `*nearest` is then the one that differs least. */
-static int choose(const char *choices, const char *text, size_t length, const char **nearest,
-                  size_t *nearest_length)
+static int choose(const char *choices, const char *text, size_t length, const char **nearest, size_t *nearest_length)
 {
     char word[64];
     unsigned least = UINT32_MAX;
@@ -170,19 +163,19 @@ static void assign(const struct bench *b, struct bench_option *o, const char *te
             o->number = whole ? (int64_t)d : 0;
         }
         if (!whole)
-            bench_die(b, BENCH_USAGE, "--%s takes a whole number from %.0f to %.0f, not \"%s\"", o->name,
-                      o->low, o->high, text);
+            bench_die(b, BENCH_USAGE, "--%s takes a whole number from %.0f to %.0f, not \"%s\"", o->name, o->low,
+                      o->high, text);
         o->real = (double)o->number;
         if (o->real < o->low || o->real > o->high)
-            bench_die(b, BENCH_USAGE, "--%s %s is out of range: %.0f to %.0f%s%s", o->name, text, o->low,
-                      o->high, o->unit[0] != '\0' ? " " : "", o->unit);
+            bench_die(b, BENCH_USAGE, "--%s %s is out of range: %.0f to %.0f%s%s", o->name, text, o->low, o->high,
+                      o->unit[0] != '\0' ? " " : "", o->unit);
         break;
     }
     case BENCH_REAL:
         o->real = strtod(text, &end);
         if (end == text || *end != '\0' || !isfinite(o->real) || o->real < o->low || o->real > o->high)
-            bench_die(b, BENCH_USAGE, "--%s %s: a number from %g to %g%s%s is needed", o->name, text, o->low,
-                      o->high, o->unit[0] != '\0' ? " " : "", o->unit);
+            bench_die(b, BENCH_USAGE, "--%s %s: a number from %g to %g%s%s is needed", o->name, text, o->low, o->high,
+                      o->unit[0] != '\0' ? " " : "", o->unit);
         break;
     case BENCH_FLAG:
         o->number = 1;
@@ -195,8 +188,8 @@ static void assign(const struct bench *b, struct bench_option *o, const char *te
             size_t n = o->type == BENCH_LIST ? strcspn(at, ",") : strlen(at);
             int which = choose(o->choices, at, n, &near, &length);
             if (which < 0)
-                bench_die(b, BENCH_USAGE, "--%s: no \"%.*s\"; did you mean %.*s? (there are %s)", o->name,
-                          (int)n, at, (int)length, near, o->choices);
+                bench_die(b, BENCH_USAGE, "--%s: no \"%.*s\"; did you mean %.*s? (there are %s)", o->name, (int)n, at,
+                          (int)length, near, o->choices);
             o->number = which;
             at += n;
             if (*at == '\0')

@@ -120,11 +120,10 @@ void bench_binary_peer(struct bench *b, const char *runtime, const char *version
 #else
     const char *compiler = "gcc " __VERSION__;
 #endif
-    snprintf(
-        json, sizeof json,
-        "{\"version\": \"%s\", \"runtime\": \"%s\", \"scheduler\": null, \"knobs\": {}, \"poller\": null, "
-        "\"context\": null, \"observe\": null, \"compiler\": \"%.*s\"%s%s}",
-        version, runtime, (int)strcspn(compiler, "("), compiler, more[0] != '\0' ? ", " : "", more);
+    snprintf(json, sizeof json,
+             "{\"version\": \"%s\", \"runtime\": \"%s\", \"scheduler\": null, \"knobs\": {}, \"poller\": null, "
+             "\"context\": null, \"observe\": null, \"compiler\": \"%.*s\"%s%s}",
+             version, runtime, (int)strcspn(compiler, "("), compiler, more[0] != '\0' ? ", " : "", more);
     bench_binary(b, json);
 }
 
@@ -232,8 +231,7 @@ static void json(const struct bench *b)
     printf("}, \"seed\": %" PRId64 ",\n \"samples\": [", bench_int(b, "seed"));
     for (size_t i = 0; i < b->filled; i++) {
         const struct bench_sample *s = &b->samples[i];
-        printf("%s\n  {\"metric\": \"%s\", \"unit\": \"%s\", \"value\": ", i == 0 ? "" : ",", s->metric,
-               s->unit);
+        printf("%s\n  {\"metric\": \"%s\", \"unit\": \"%s\", \"value\": ", i == 0 ? "" : ",", s->metric, s->unit);
         bench_json_number(s->value);
         printf(", \"rep\": %d, \"warmup\": %s}", s->rep, bench_warmup(b, s->rep) ? "true" : "false");
     }
@@ -276,8 +274,7 @@ static void table_metric(const struct bench *b, size_t first, double *values)
         return;
     qsort(values, n, sizeof *values, compare);
     double median = (values[(n - 1) / 2] + values[n / 2]) / 2;
-    printf("  %-24s %13.6g %13.6g %13.6g  %-5s %zu\n", s->metric, median, values[0], values[n - 1], s->unit,
-           n);
+    printf("  %-24s %13.6g %13.6g %13.6g  %-5s %zu\n", s->metric, median, values[0], values[n - 1], s->unit, n);
 }
 
 static void table(const struct bench *b)
@@ -303,8 +300,7 @@ static void table(const struct bench *b)
     }
     for (size_t i = 0, shown = 0; i < b->counted; i++)
         if (b->counters[i].value != 0)
-            printf("%s%s %.10g", shown++ == 0 ? "  counters: " : ", ", b->counters[i].name,
-                   b->counters[i].value);
+            printf("%s%s %.10g", shown++ == 0 ? "  counters: " : ", ", b->counters[i].name, b->counters[i].value);
     if (b->counted > 0)
         putchar('\n');
     printf("  binary: %s\n", b->binary != NULL ? b->binary : "?");

@@ -40,9 +40,9 @@ static tn_runtime *start(struct bench *b, struct tn_config *config)
     tn_runtime *rt = NULL;
     int rc = tn_start(&rt, config);
     if (rc != 0)
-        bench_die(b, rc == EINVAL ? BENCH_USAGE : BENCH_INTERNAL,
-                  "no runtime with %lld workers, scheduler %s: %s", (long long)config->workers,
-                  config->scheduler != NULL ? config->scheduler : "of the build", strerror(rc));
+        bench_die(b, rc == EINVAL ? BENCH_USAGE : BENCH_INTERNAL, "no runtime with %lld workers, scheduler %s: %s",
+                  (long long)config->workers, config->scheduler != NULL ? config->scheduler : "of the build",
+                  strerror(rc));
     return rt;
 }
 
@@ -56,7 +56,8 @@ bool bench_tenter_has(const struct bench *b, const char *knob)
         return false;
     tn_describe(text, n);
     /* "schedulers":[{"name":"fifo",…,"knobs":[…],"counters":…: a spec without a name means the first one */
-    snprintf(key, sizeof key, "\"name\":\"%.*s", spec != NULL ? (int)strcspn(spec, ":") : 0, spec != NULL ? spec : "");
+    snprintf(key, sizeof key, "\"name\":\"%.*s", spec != NULL ? (int)strcspn(spec, ":") : 0,
+             spec != NULL ? spec : "");
     at = strstr(text, "\"schedulers\":[");
     at = at != NULL ? strstr(at, key) : NULL;
     end = at != NULL ? strstr(at, "\"counters\":") : NULL;

@@ -257,8 +257,7 @@ int main(int argc, char **argv)
 {
     static struct bench_option own[] = {MICRO_OPTIONS("16")};
     static struct bench b = {.program = "micro",
-                             .about =
-                                 "single operations of Tenter, and of the processor and the kernel under it",
+                             .about = "single operations of Tenter, and of the processor and the kernel under it",
                              .clock = MICRO_CLOCK,
                              .takes = BENCH_TAKES_SCHEDULER,
                              .own = own,

@@ -29,14 +29,15 @@ struct micro_case {
 
 /* `--case`, `--ms`, and `--depth` of fork_join; rows for the option table. The choices of `--case` are filled
  * in by micro_start from the tables of cases. */
-#define MICRO_OPTIONS(depth)                                                                                \
-    {"case", BENCH_LIST, "all", 0,    0, NULL, "", "cases to run; runtime and neighbours are groups",       \
-     NULL,   0,          0,     false},                                                                     \
-        {"ms", BENCH_REAL, "40", 0.01, 10000, NULL, "ms", "about how long a repetition of a case takes",    \
-         NULL, 0,          0,    false},                                                                    \
-    {                                                                                                       \
-        "depth", BENCH_INT, depth, 1, 24, NULL, "levels", "of the tree of fork_join, below its root", NULL, \
-            0, 0, false                                                                                     \
+#define MICRO_OPTIONS(depth)                                                                                      \
+    {                                                                                                             \
+        "case", BENCH_LIST, "all", 0,    0, NULL, "", "cases to run; runtime and neighbours are groups",          \
+        NULL,   0,          0,     false},                                                                        \
+        {"ms", BENCH_REAL, "40", 0.01, 10000, NULL, "ms", "about how long a repetition of a case takes",          \
+         NULL, 0,          0,    false},                                                                          \
+    {                                                                                                             \
+        "depth", BENCH_INT, depth, 1, 24, NULL, "levels", "of the tree of fork_join, below its root", NULL, 0, 0, \
+            false                                                                                                 \
     }
 
 /* Options as bench_start; cases of the runtime, and of the neighbours (NULL, 0: none). */

@@ -51,8 +51,7 @@ static double cas_xchg(uint64_t ops) /* lock and unlock of the plainest kind tha
     atomic_store_explicit(&word, 0, memory_order_relaxed);
     TIMED({
         uint64_t expected = 0;
-        if (!atomic_compare_exchange_strong_explicit(&word, &expected, 1, memory_order_acquire,
-                                                     memory_order_relaxed))
+        if (!atomic_compare_exchange_strong_explicit(&word, &expected, 1, memory_order_acquire, memory_order_relaxed))
             micro_fail("phys_cas_xchg", "the compare-and-exchange failed");
         atomic_exchange_explicit(&word, 0, memory_order_release);
     });
@@ -63,8 +62,7 @@ static double cas_store(uint64_t ops)
     atomic_store_explicit(&word, 0, memory_order_relaxed);
     TIMED({
         uint64_t expected = 0;
-        if (!atomic_compare_exchange_strong_explicit(&word, &expected, 1, memory_order_acquire,
-                                                     memory_order_relaxed))
+        if (!atomic_compare_exchange_strong_explicit(&word, &expected, 1, memory_order_acquire, memory_order_relaxed))
             micro_fail("phys_cas_store", "the compare-and-exchange failed");
         atomic_store_explicit(&word, 0, memory_order_release);
     });

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STACK                                                                                              \
+#define STACK \
     65536 /* of a handler; the default of 8 MiB is only address space, but every byte of it is mapped anew \
            */
 
@@ -159,8 +159,7 @@ static void repetition(int rep)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
         packet_watch(&run, &watch);
     }
-    for (bool idle = false;
-         !idle;) { /* threads of mode thread give their slot back after they have counted */
+    for (bool idle = false; !idle;) { /* threads of mode thread give their slot back after they have counted */
         pthread_mutex_lock(&lock);
         idle = filled == 0;
         pthread_mutex_unlock(&lock);
@@ -172,10 +171,10 @@ int main(int argc, char **argv)
 {
     static struct bench_option own[] = {
         PACKET_OPTIONS,
-        {"capacity", BENCH_INT, "128", 1, 65536, NULL, "tasks", "bound of the queue; of threads alive", NULL,
+        {"capacity", BENCH_INT, "128", 1, 65536, NULL, "tasks", "bound of the queue; of threads alive", NULL, 0, 0,
+         false},
+        {"mode", BENCH_CHOICE, "pool", 0, 0, "pool|thread", "", "handlers with a queue, or a thread a packet", NULL,
          0, 0, false},
-        {"mode", BENCH_CHOICE, "pool", 0, 0, "pool|thread", "", "handlers with a queue, or a thread a packet",
-         NULL, 0, 0, false},
     };
     static struct bench b = {.program = "packet-pthread",
                              .about = PACKET_ABOUT " (threads of the operating system)",
@@ -189,8 +188,7 @@ int main(int argc, char **argv)
     capacity = (unsigned)bench_int(&b, "capacity");
     char more[160];
     snprintf(more, sizeof more, "\"stack\": %d, \"guards\": \"one page each\", \"differs\": \"%s\"", STACK,
-             mode == POOL ? "spawners are threads besides the workers"
-                          : "workers are processors; a thread a packet");
+             mode == POOL ? "spawners are threads besides the workers" : "workers are processors; a thread a packet");
     bench_binary_peer(&b, "pthread", gnu_get_libc_version(), more);
     bench_confine(workers);
     packet_setup(&run, &b);

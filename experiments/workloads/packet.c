@@ -110,8 +110,8 @@ int main(int argc, char **argv)
          "bound of a local queue, which then refuses (adds capacity=N:full=refuse to --scheduler); 0, and any "
          "value where the module has no bound: adds nothing",
          NULL, 0, 0, false},
-        {"full", BENCH_CHOICE, "yield", 0, 0, "yield|spin", "",
-         "what a refused spawner does before it tries again", NULL, 0, 0, false},
+        {"full", BENCH_CHOICE, "yield", 0, 0, "yield|spin", "", "what a refused spawner does before it tries again",
+         NULL, 0, 0, false},
     };
     static struct bench b = {.program = "packet",
                              .about = PACKET_ABOUT,
@@ -128,8 +128,7 @@ int main(int argc, char **argv)
         bench_set_int(&b, "capacity", 0); /* what the record then says */
     spin = bench_int(&b, "full") == 1;
     if (spin && bench_int(&b, "workers") <= bench_int(&b, "spawners"))
-        bench_die(&b, BENCH_USAGE,
-                  "--full spin needs more workers than spawners: these would hold every worker");
+        bench_die(&b, BENCH_USAGE, "--full spin needs more workers than spawners: these would hold every worker");
     if (bench_int(&b, "capacity") != 0)
         snprintf(knobs, sizeof knobs, ":capacity=%d", (int)bench_int(&b, "capacity"));
     if ((named || bench_int(&b, "capacity") != 0) && !bench_tenter_names(&b, "full"))

@@ -18,8 +18,7 @@ static uint64_t truth[PACKETS];
 
 struct packet_slot *packet_slot_new(void)
 {
-    uint32_t i =
-        atomic_fetch_add_explicit(&slots_used, 1, memory_order_relaxed); /* a number of its own: no more */
+    uint32_t i = atomic_fetch_add_explicit(&slots_used, 1, memory_order_relaxed); /* a number of its own: no more */
     if (i >= PACKET_SLOTS || (slots[i].latency = hdr_new()) == NULL) {
         fputs("packet: no slot for one more thread\n", stderr);
         exit(BENCH_INTERNAL);
@@ -85,8 +84,7 @@ static uint64_t count_lines(const unsigned char *data, size_t size)
 
 static void add(_Atomic(uint64_t) *counter, uint64_t n, memory_order order)
 {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
-                          order); /* one writer */
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, order); /* one writer */
 }
 
 void packet_handle(const struct packet_run *run, struct packet_task *task, struct packet_slot *slot)
@@ -111,8 +109,7 @@ void packet_watch(const struct packet_run *run, struct packet_watch *w)
         w->done = done;
         w->since = now;
     } else if (now - w->since > 30000000000u) {
-        bench_invalid(run->b, "%" PRIu64 " of %" PRIu64 " tasks done, and nothing for 30 s", done,
-                      run->packets);
+        bench_invalid(run->b, "%" PRIu64 " of %" PRIu64 " tasks done, and nothing for 30 s", done, run->packets);
         _Exit(bench_finish(run->b));
     }
 }

@@ -57,15 +57,12 @@ struct packet_run {
 };
 
 /* Rows of an option table: those of every variant. */
-#define PACKET_OPTIONS                                                                                      \
-    {                                                                                                       \
-        "packets", BENCH_INT, "50000", 1,    1e9, NULL, "packets", "packets of one repetition",             \
-        NULL,      0,         0,       false},                                                              \
-        {"spawners", BENCH_INT, "1", 1,    1024, NULL, "spawners", "tasks or threads that start packets",   \
-         NULL,       0,         0,   false},                                                                \
-    {                                                                                                       \
-        "work", BENCH_INT, "0", 0, 1e9, NULL, "ns", "calibrated computation added to each packet", NULL, 0, \
-            0, false                                                                                        \
+#define PACKET_OPTIONS                                                                                               \
+    {"packets", BENCH_INT, "50000", 1, 1e9, NULL, "packets", "packets of one repetition", NULL, 0, 0, false},        \
+        {"spawners", BENCH_INT, "1", 1,    1024, NULL, "spawners", "tasks or threads that start packets",            \
+         NULL,       0,         0,   false},                                                                         \
+    {                                                                                                                \
+        "work", BENCH_INT, "0", 0, 1e9, NULL, "ns", "calibrated computation added to each packet", NULL, 0, 0, false \
     }
 
 #define PACKET_ABOUT "a spawner picks packets, a task for each scans its copy for line ends"

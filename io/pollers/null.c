@@ -6,7 +6,7 @@
 #define TN_KNOB_OWNER null
 #include "poller.h"
 
-#define NULL_KNOBS(K)                                                                                        \
+#define NULL_KNOBS(K) \
     K(park, "word|source", 0, 0, 1, "", "where an idle worker sleeps: on its word, or in the poller", "000 §3.4")
 
 enum { NULL_KNOBS(TN_KNOB_ENUM) };

@@ -35,7 +35,7 @@ static __attribute__((noinline, cold, unused)) void tn_biased_enter_slow(struct 
 {
     unsigned spins = 0;
     do {
-        atomic_store_explicit(&b->seq, outside, memory_order_release); /* E0 release: step back */
+        atomic_store_explicit(&b->seq, outside, memory_order_release);       /* E0 release: step back */
         while (atomic_load_explicit(&b->revoked, memory_order_relaxed) != 0) /* relaxed: E1 follows below */
             tn_spin_wait(&spins);
         atomic_store_explicit(&b->seq, outside + 1, memory_order_relaxed); /* relaxed: the fences order it */

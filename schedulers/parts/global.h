@@ -130,27 +130,27 @@ static void either_drain(struct tn_cluster *cl, struct tn_list *out)
     global_drain(cl, out);
 }
 
-#define EITHER_TABLE(id, text)                                                                               \
-    TN_SCHEDULER(id) = {                                                                                     \
-        .name = #id,                                                                                         \
-        .summary = text,                                                                                     \
-        .cluster_size = sizeof(struct local_cluster),                                                        \
-        .worker_size = sizeof(struct local_worker),                                                          \
-        .knobs = local_knobs,                                                                                \
-        .n_knobs = sizeof local_knobs / sizeof local_knobs[0],                                               \
-        .counters = local_counters,                                                                          \
-        .n_counters = sizeof local_counters / sizeof local_counters[0],                                      \
-        .cluster_init = either_cluster_init,                                                                 \
-        .cluster_fini = either_cluster_fini,                                                                 \
-        .worker_init = local_worker_init,                                                                    \
-        .worker_fini = local_worker_fini,                                                                    \
-        .worker_leave = local_worker_leave,                                                                  \
-        .ready = either_ready,                                                                               \
-        .next = either_next,                                                                                 \
-        .steal = local_steal,                                                                                \
-        .victim = either_victim,                                                                             \
-        .may_have_work = either_may_have_work,                                                               \
-        .drain = either_drain,                                                                               \
+#define EITHER_TABLE(id, text)                                          \
+    TN_SCHEDULER(id) = {                                                \
+        .name = #id,                                                    \
+        .summary = text,                                                \
+        .cluster_size = sizeof(struct local_cluster),                   \
+        .worker_size = sizeof(struct local_worker),                     \
+        .knobs = local_knobs,                                           \
+        .n_knobs = sizeof local_knobs / sizeof local_knobs[0],          \
+        .counters = local_counters,                                     \
+        .n_counters = sizeof local_counters / sizeof local_counters[0], \
+        .cluster_init = either_cluster_init,                            \
+        .cluster_fini = either_cluster_fini,                            \
+        .worker_init = local_worker_init,                               \
+        .worker_fini = local_worker_fini,                               \
+        .worker_leave = local_worker_leave,                             \
+        .ready = either_ready,                                          \
+        .next = either_next,                                            \
+        .steal = local_steal,                                           \
+        .victim = either_victim,                                        \
+        .may_have_work = either_may_have_work,                          \
+        .drain = either_drain,                                          \
     }
 
 #endif

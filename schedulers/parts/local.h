@@ -45,18 +45,18 @@ typedef struct tn_spmc_lifo local_open;
 typedef struct tn_spmc_fifo local_open;
 #endif
 
-#define LOCAL_KNOBS(K)                                                                                       \
-    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3")      \
-    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                             \
+#define LOCAL_KNOBS(K)                                                                                           \
+    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3")        \
+    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                                 \
       "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1") \
-    K(private, NULL, 128, 0, 4096, "fibres",                                                                  \
-      "local: the part of a queue that its worker uses without atomics, rounded up to a power of two", "")   \
-    K(full, "overflow|refuse", 0, 0, 1, "", "a spawn into a full queue: into a list, or EAGAIN", "003 §7.1.1") \
-    K(steal, "half|one", 0, 0, 1, "", "how much a thief takes", "003 §4.4.1")                                  \
-    K(spawn, "parent|child", 0, 0, 1, "", "which of the two goes on first after a spawn", "")                  \
-    K(victims, "random|nearest", 0, 0, 1, "", "whom a thief tries", "003 §7.1.1")                              \
-    K(nearest, NULL, 15, 1, 4096, "workers", "victims=nearest: how many neighbours", "003 §7.1.1")             \
-    K(place, "waker|home", 0, 0, 1, "", "where a woken fibre goes: to its waker, or to the worker it ran on",  \
+    K(private, NULL, 128, 0, 4096, "fibres",                                                                     \
+      "local: the part of a queue that its worker uses without atomics, rounded up to a power of two", "")       \
+    K(full, "overflow|refuse", 0, 0, 1, "", "a spawn into a full queue: into a list, or EAGAIN", "003 §7.1.1")   \
+    K(steal, "half|one", 0, 0, 1, "", "how much a thief takes", "003 §4.4.1")                                    \
+    K(spawn, "parent|child", 0, 0, 1, "", "which of the two goes on first after a spawn", "")                    \
+    K(victims, "random|nearest", 0, 0, 1, "", "whom a thief tries", "003 §7.1.1")                                \
+    K(nearest, NULL, 15, 1, 4096, "workers", "victims=nearest: how many neighbours", "003 §7.1.1")               \
+    K(place, "waker|home", 0, 0, 1, "", "where a woken fibre goes: to its waker, or to the worker it ran on",    \
       "000 §3.2.2")
 
 enum { LOCAL_KNOBS(TN_KNOB_ENUM) };
@@ -84,7 +84,7 @@ static const struct tn_counter_row local_counters[] = {
 struct local_worker {
     /* the owner's, and under the lock a thief's */
     struct tn_biased lock;
-    uint32_t head, tail, limit;  /* private ring: slot[head … tail), at most limit */
+    uint32_t head, tail, limit; /* private ring: slot[head … tail), at most limit */
     uint32_t since_soft;
     void **slot;
     struct tn_list soft;
@@ -93,10 +93,10 @@ struct local_worker {
     /* thieves write, owner reads */
     _Atomic(uint32_t) asked;
     /* owner only */
-    bool global;                 /* layout=global */
-    bool was_fair;               /* the last fair call looked at the shared queues first */
-    uint32_t ticks;              /* fibres taken from shared queues; layout=global: calls of next */
-    uint32_t start;              /* of this round of victims */
+    bool global;    /* layout=global */
+    bool was_fair;  /* the last fair call looked at the shared queues first */
+    uint32_t ticks; /* fibres taken from shared queues; layout=global: calls of next */
+    uint32_t start; /* of this round of victims */
     local_open *open;
 
     /* thieves: since when the owner has not moved */
@@ -152,8 +152,7 @@ static __attribute__((noinline, cold)) void local_answer(struct tn_worker *me)
     uint32_t turn = tn_biased_enter(&l->lock);
     local_open_up(l, (l->tail - l->head + 1) / 2);
     while (l->soft.count > 1)
-        tn_locked_queue_push_back(&((struct local_cluster *)me->cluster->sched)->yields,
-                                  tn_list_pop_front(&l->soft));
+        tn_locked_queue_push_back(&((struct local_cluster *)me->cluster->sched)->yields, tn_list_pop_front(&l->soft));
     local_publish(l);
     tn_biased_leave(&l->lock, turn);
     tn_notify(me->cluster);
@@ -305,10 +304,10 @@ static bool local_hogged(struct local_worker *v)
 {
     uint32_t seq = atomic_load_explicit(&v->lock.seq, memory_order_relaxed); /* relaxed: compared only */
     tn_time now = tn_now();
-    if (atomic_load_explicit(&v->seen_seq, memory_order_acquire) == seq)        /* H0 acquire */
+    if (atomic_load_explicit(&v->seen_seq, memory_order_acquire) == seq)                           /* H0 acquire */
         return (int64_t)(now - atomic_load_explicit(&v->seen_at, memory_order_relaxed)) >= HOG_NS; /* relaxed: H0 */
-    atomic_store_explicit(&v->seen_at, now, memory_order_relaxed);              /* relaxed: H0 */
-    atomic_store_explicit(&v->seen_seq, seq, memory_order_release);             /* H0 release */
+    atomic_store_explicit(&v->seen_at, now, memory_order_relaxed);                                 /* relaxed: H0 */
+    atomic_store_explicit(&v->seen_seq, seq, memory_order_release);                                /* H0 release */
     return false;
 }
 
