@@ -99,6 +99,7 @@ def draw(path: Path, out: Path) -> None:
             "to the last ten samples; band: pointwise 95 % bootstrap interval that resamples "
             f"invocations (at least {int(table['n'].min())} a curve); the vertical axis is "
             "stretched towards 100 %."]
+    said.append("Table: 'median' is the share of samples above x, 'low' and 'high' its interval.")
     if (table["flag"] == "n<3").any():
         said.append("Where there are fewer than three invocations no band is drawn.")
     left_out = sorted(set(data.frame[data.x].dropna()) - set(xs))

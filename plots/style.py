@@ -193,7 +193,7 @@ def footer_lines(width: float) -> int:
 
 
 def footer_text(prov: dict[str, Any]) -> list[str]:
-    commit = str(prov.get("commit") or "null")[:12] + (" + changes" if prov.get("dirty") else "")
+    commit = str(prov.get("commit") or "unknown")[:12] + (" + changes" if prov.get("dirty") else "")
     version = f", version {prov['version']}" if prov.get("version") else ""
     machine = str(prov.get("machine") or "machine unknown")
     cores = f", {prov['cores']} cores" if prov.get("cores") else ""

@@ -131,12 +131,30 @@ def hypervisor() -> str | None:
     return "unknown" if "hypervisor" in cpuinfo().get("flags", "") else None
 
 
+def head_commit(git: Path) -> str | None:
+    """The commit that HEAD names, read from the files of a repository: a minimal Debian has no git."""
+    try:
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head or None
+        name = head[5:]
+        if (git / name).exists():
+            return (git / name).read_text(encoding="utf-8").strip() or None
+        for line in (git / "packed-refs").read_text(encoding="utf-8").splitlines():
+            if line.endswith(" " + name):
+                return line.split()[0]
+    except OSError:
+        pass
+    return None
+
+
 def commit(root: Path) -> dict[str, Any]:
-    """Commit and uncommitted changes; None without git or without a repository."""
+    """Commit and uncommitted changes; None without a repository. Without git the changes are unknown."""
     out: dict[str, Any] = {"commit": None, "describe": None, "dirty": None, "dirty_diff": None,
                            "untracked": None}
     top = said_by("git", "rev-parse", "--show-toplevel", cwd=root)
     if top is None or Path(top).resolve() != root.resolve():
+        out["commit"] = head_commit(root / ".git")
         return out
     out["commit"] = said_by("git", "rev-parse", "HEAD", cwd=root)
     out["describe"] = said_by("git", "describe", "--always", "--dirty", cwd=root)
