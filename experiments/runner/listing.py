@@ -90,4 +90,5 @@ def _text(said: dict[str, Any]) -> str:
         row = f", row {entry['row']}" if entry["row"] else ""
         lines += [f"  {entry['name']:<10} {entry['title']} ({entry['cells']} cells × "
                   f"{entry['blocks']} blocks{row})"]
+    lines += ["", "[003 §4.3] and its like: where the idea is from; docs/sources.md has the list."]
     return "\n".join(lines)
