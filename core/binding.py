@@ -16,7 +16,7 @@ import re
 import sys
 
 KNOB = re.compile(r'\bK\(\s*(\w+)\s*,\s*(NULL|"[^"]*")\s*,\s*([^,]+),\s*([^,]+),\s*([^,]+),')
-INCLUDE = re.compile(r'#include\s+"(parts/[\w.]+)"')
+INCLUDE = re.compile(r'#include\s+"([\w./]+)"')
 SUFFIX = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -24,9 +24,9 @@ def fail(message: str) -> None:
     sys.exit(f"schedulers: {message}")
 
 
-def knobs_of(path: str, root: str) -> dict[str, list[str] | None]:
-    """The knobs that a module's file, or a part that it includes, declares: choices, or None for a number."""
-    found: dict[str, list[str] | None] = {}
+def knobs_of(path: str, root: str) -> dict[str, list[str] | range]:
+    """The knobs that a module's file, or a part that it includes, declares: their choices, or the range of a number."""
+    found: dict[str, list[str] | range] = {}
     todo, seen = [path], set()
     while todo:
         name = todo.pop()
@@ -35,10 +35,20 @@ def knobs_of(path: str, root: str) -> dict[str, list[str] | None]:
         seen.add(name)
         with open(name, encoding="utf-8") as file:
             text = file.read().replace("\\\n", " ")
-        for knob, choices, *_ in KNOB.findall(text):
-            found[knob] = None if choices == "NULL" else choices.strip('"').split("|")
-        todo += [os.path.join(root, "schedulers", part) for part in INCLUDE.findall(text)]
+        for knob, choices, _, low, high in KNOB.findall(text):
+            found[knob] = bounds(low, high) if choices == "NULL" else choices.strip('"').split("|")
+        for part in INCLUDE.findall(text):
+            todo += [os.path.join(os.path.dirname(name), part), os.path.join(root, "schedulers", part)]
     return found
+
+
+def bounds(low: str, high: str) -> range:
+    """Limits are written as numbers, or as shifts of numbers (1 << 20)."""
+    ends = []
+    for text in (low, high):
+        base, _, shift = text.partition("<<")
+        ends.append(int(base, 0) << int(shift or "0"))
+    return range(ends[0], ends[1] + 1)
 
 
 def number(text: str, where: str) -> int:
@@ -50,13 +60,16 @@ def number(text: str, where: str) -> int:
         raise
 
 
-def fixed_value(where: str, knob: str, text: str, known: dict[str, list[str] | None]) -> int:
+def fixed_value(where: str, knob: str, text: str, known: dict[str, list[str] | range]) -> int:
     if knob not in known:
         near = difflib.get_close_matches(knob, list(known), 1)
         fail(f"{where}: no knob '{knob}'" + (f"; did you mean '{near[0]}'?" if near else ""))
     choices = known[knob]
-    if choices is None:
-        return number(text, f"{where}:{knob}")
+    if isinstance(choices, range):
+        value = number(text, f"{where}:{knob}")
+        if value not in choices:
+            fail(f"{where}: {knob}={text} is out of range: {choices[0]} to {choices[-1]}")
+        return value
     if text not in choices:
         fail(f"{where}: {knob}={text}: it must be one of {'|'.join(choices)}")
     return choices.index(text)
@@ -70,7 +83,9 @@ def main() -> None:
     files: list[str] = []
     fixed: list[str] = []
     plugin = False
-    for entry in filter(None, (e.strip() for e in spec.split(","))):
+    for entry in (e.strip() for e in spec.split(",")):
+        if not entry:
+            fail(f"'{spec}': a name is missing beside a comma" if "," in spec else "empty: name at least one module")
         what, *settings = entry.split(":")
         if what == "plugin":
             plugin = True
@@ -94,10 +109,9 @@ def main() -> None:
             fixed.append(f"#define TN_FIX_{name}_{knob} ~, {value}")
         names.append(name)
         files.append(os.path.abspath(path))
-    if not names and not plugin:
-        fail("empty: name at least one module")
     if len(set(names)) != len(names):
         fail("a module is named twice")
+    os.makedirs(out, exist_ok=True)
     single = len(names) == 1 and not plugin
     lines = ["/* Generated from -Dschedulers=" + spec.replace("*/", "") + " */"]
     if single:

@@ -179,9 +179,14 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
         for (size_t i = 0; i < n && i < 64; i++)
             names[i] = all[i]->name;
         const char *nearest = tn_nearest(spec, names, n);
-        tn_message("tenter: no scheduler '%.*s' in this build%s%s%s", (int)name, spec,
-                   nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? "'?" : "");
+        char have[128] = "";
+        for (size_t i = 0; i < n; i++) {
+            strncat(have, i != 0 ? ", " : "", sizeof have - strlen(have) - 1);
+            strncat(have, all[i]->name, sizeof have - strlen(have) - 1);
+        }
+        tn_message("tenter: no scheduler '%.*s' in this build, which has %s%s%s%s", (int)name, spec,
+                   n != 0 ? have : "plug-ins only", nearest != NULL ? "; did you mean '" : "",
+                   nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
         return EINVAL;
     }
     char what[64] = "scheduler ";

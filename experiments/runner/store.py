@@ -65,7 +65,7 @@ class Results:
         return self
 
     def _open(self) -> None:
-        with self._telling():
+        with self._telling("cannot be written to; name another folder with --out"):
             (self.folder / "output").mkdir(parents=True, exist_ok=True)
             path = self.folder / "rows.jsonl"
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -124,12 +124,13 @@ class Results:
             os.fsync(file.fileno())
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _telling(self, otherwise: str = "") -> Iterator[None]:
         try:
             yield
         except OSError as error:
             if error.errno not in _FULL:
-                raise
+                raise Stop(f"{error.filename or self.folder}: {error.strerror}"
+                           + (f": it {otherwise}" if otherwise else "")) from error
             raise Stop(f"the disk is full ({self.folder}): every finished cell is kept; free some "
                        f"space, then type  ./tenter run --resume {self.folder}",
                        INCOMPLETE) from error

@@ -79,7 +79,7 @@ def _meson(folder: Path, chosen: list[str], slow: bool) -> dict[str, int]:
     record = folder / "meson-logs" / "testlog.json"
     record.unlink(missing_ok=True)
     more = ["--timeout-multiplier", "4"] if slow else []
-    code = subprocess.run(["meson", "test", "-C", str(folder), "-v", "--no-rebuild", *more,
+    code = subprocess.run(["meson", "test", "-C", str(folder), "--print-errorlogs", "--no-rebuild", *more,
                            *chosen], check=False).returncode
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     if record.exists():

@@ -86,6 +86,7 @@ static void global_drain(struct tn_cluster *cl, struct tn_list *out)
 /* From the worker's own line, where it is read at each scheduling point; a constant where the build fixes it. */
 static inline bool local_is_global(struct tn_worker *me)
 {
+    (void)me; /* where the layout is fixed */
     const int64_t layout = TN_KNOB_FIX_(TN_KNOB_OWNER, layout, local_of(me)->global);
     return layout == LAYOUT_GLOBAL;
 }
