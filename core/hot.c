@@ -10,6 +10,11 @@
 #include "internal.h"
 #include "tn_binding.h"
 
+/* The poller too: what an idle or a looking-up worker asks of it is no indirect call either. */
+#undef TN_KNOB_OWNER
+#include TN_POLLER_FILE
+#define POLLER (&TN_POLLER_TABLE)
+
 #include "switch.c"
 #include "worker.c"
 #include "wait.c"
@@ -17,8 +22,7 @@
 
 /* ---- what was bound ---- */
 
-extern const struct tn_poller TN_POLLER_TABLE;
-const struct tn_poller *const binding_poller = &TN_POLLER_TABLE;
+const struct tn_poller *const binding_poller = POLLER;
 
 const struct tn_scheduler *const *binding_all(size_t *n)
 {

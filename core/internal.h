@@ -112,7 +112,7 @@ struct cluster {
     struct tn_idle idle;
     struct tn_timers timers;
     void *poller; /* the poller's state */
-    bool sched_ready, poller_open;
+    bool sched_ready, poller_open, joined;
     _Atomic(bool) in_poller; /* an idle worker waits in the poller in place of parking */
     int64_t idle_mode, spin_us, pin;
     int64_t sched_knobs[TN_KNOBS_MAX], poller_knobs[TN_KNOBS_MAX];
@@ -125,14 +125,15 @@ struct cluster {
 
 /* Stacks of the default size, in slabs; one pool a runtime (stack.c). */
 struct stack_slab;
+enum { STACK_BATCH = 32, STACK_CACHE = 128, STACK_CLASSES = 160 };
 struct tn_stacks {
     size_t stride, usable; /* bytes from one stack to the next; of a stack without its guard */
     size_t fibre_bytes;    /* control block with module state, rounded to lines */
     struct tn_spinlock lock;
-    struct fibre *free;       /* under the lock: chains of BATCH, linked by the first's token_next */
-    struct fibre *odd;        /* under the lock: ended ones of other sizes, linked by token_next */
-    struct stack_slab *slabs; /* under the lock */
-    unsigned colour;          /* under the lock */
+    struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
+    struct fibre *odd[STACK_CLASSES]; /* under the lock: ended ones of other sizes, linked by token_next */
+    struct stack_slab *slabs;         /* under the lock */
+    unsigned colour;                  /* under the lock */
 };
 
 struct runtime {
@@ -178,7 +179,6 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
 void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
 struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable);
 void stacks_give_odd(struct tn_stacks *s, struct fibre *f);
-enum { STACK_BATCH = 32, STACK_CACHE = 128 };
 
 /* ---- hot.c ---- */
 void *worker_main(void *worker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The interface of an I/O poller: how fibres that wait for descriptors become ready. One table per poller in
- * io/pollers/<name>.c; meson -Dpoller=<name> includes it in the core. A poller never sees a scheduler module:
+ * io/pollers/<name>.c; meson -Dpoller=<name> includes it in the core's hot translation unit. A poller never sees a scheduler module:
  * it gives fibres back through the batch of poll(), and the core makes them ready.
  */
 #ifndef TN_POLLER_H

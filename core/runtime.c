@@ -296,15 +296,18 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     int rc = config_resolve(given, &config);
     if (rc != 0)
         return rc;
+    /* From here until it is on the list tn_stop waits for us, whoever we are. */
+    atomic_fetch_add_explicit(&rt->visitors, 1, memory_order_acq_rel); /* V0; against `stopping`, see tn_stop */
     rc = cluster_make(rt, &config, &cl);
-    if (cl == NULL)
-        return rc;
-    tn_spinlock_lock(&rt->lock);
-    cl->next = rt->clusters; /* a failed one too: its threads, if any, end with the runtime */
-    rt->clusters = cl;
-    tn_spinlock_unlock(&rt->lock);
+    if (cl != NULL) {
+        tn_spinlock_lock(&rt->lock);
+        cl->next = rt->clusters; /* a failed one too: its threads, if any, end with the runtime */
+        rt->clusters = cl;
+        tn_spinlock_unlock(&rt->lock);
+    }
     if (rc == 0)
         *out = &cl->pub;
+    atomic_fetch_sub_explicit(&rt->visitors, 1, memory_order_release); /* V0 release */
     return rc;
 }
 
@@ -342,6 +345,23 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     return 0;
 }
 
+static struct cluster *cluster_to_join(struct runtime *rt)
+{
+    tn_spinlock_lock(&rt->lock);
+    struct cluster *cl = rt->clusters;
+    while (cl != NULL && cl->joined)
+        cl = cl->next;
+    tn_spinlock_unlock(&rt->lock);
+    return cl;
+}
+
+static void await_visitors(struct runtime *rt)
+{
+    unsigned spins = 0;
+    while (atomic_load_explicit(&rt->visitors, memory_order_acquire) != 0) /* V0 acquire */
+        tn_spin_wait(&spins);
+}
+
 TN_API int tn_stop(tn_runtime *runtime)
 {
     struct runtime *rt = (struct runtime *)(void *)runtime;
@@ -349,11 +369,12 @@ TN_API int tn_stop(tn_runtime *runtime)
     if (self != NULL && cluster_of(self->pub.cluster)->rt == rt)
         return EPERM;
     atomic_store_explicit(&rt->stopping, true, memory_order_relaxed); /* relaxed: see must_leave() */
-    for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next)
+    /* A fibre may be making a cluster; it ends before its worker does, and then that cluster is on the list. */
+    for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
-    unsigned spins = 0;
-    while (atomic_load_explicit(&rt->visitors, memory_order_acquire) != 0) /* V0 acquire */
-        tn_spin_wait(&spins);
+    await_visitors(rt);
+    for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
+        cluster_join(cl);
     for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next) {
         struct tn_list left = {0};
         if (cl->sched_ready)

@@ -118,22 +118,33 @@ void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n)
     tn_spinlock_unlock(&s->lock);
 }
 
-/* An unusual size: a slab of one. It too stays while the runtime lives, for another fibre of the same size. */
+/* Unusual sizes fall into classes, four to a doubling, so that an ended stack serves the next of about its size.
+ * Rounds the pages up to those of the class. */
+static unsigned class_of(size_t *pages)
+{
+    unsigned shift = 0;
+    while (((*pages - 1) >> shift) >= 8)
+        shift++;
+    size_t units = ((*pages - 1) >> shift) + 1;
+    *pages = units << shift;
+    return shift * 8 + (unsigned)units;
+}
+
+/* A slab of one. It too stays while the runtime lives, for another fibre of its class. */
 struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable)
 {
     size_t page = tn_page();
-    size_t stride = (usable + s->fibre_bytes + page - 1) / page * page + page;
+    size_t pages = (usable + s->fibre_bytes + page - 1) / page;
+    unsigned class = class_of(&pages);
     tn_spinlock_lock(&s->lock);
-    struct fibre **at = &s->odd;
-    while (*at != NULL && (*at)->exclusive_stack != stride / page)
-        at = &(*at)->token_next;
-    struct fibre *old = *at;
-    if (old != NULL)
-        *at = old->token_next;
+    struct fibre *f = s->odd[class];
+    if (f != NULL)
+        s->odd[class] = f->token_next;
     unsigned colour = s->colour++ % 2;
     tn_spinlock_unlock(&s->lock);
-    if (old != NULL)
-        return old;
+    if (f != NULL)
+        return f;
+    size_t stride = (pages + 1) * page;
     struct stack_slab *slab = map_slab(stride, 1, colour);
     if (slab == NULL)
         return NULL;
@@ -141,20 +152,22 @@ struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable)
     slab->next = s->slabs;
     s->slabs = slab;
     tn_spinlock_unlock(&s->lock);
-    struct fibre *f = block_of(s, slab->base, stride, colour);
+    f = block_of(s, slab->base, stride, colour);
     f->stack = (char *)slab->base + page;
-    f->exclusive_stack = (uint32_t)(stride / page);
+    f->exclusive_stack = (uint32_t)pages;
     return f;
 }
 
 /* Its memory goes back to the system, all but the page of the control block. */
 void stacks_give_odd(struct tn_stacks *s, struct fibre *f)
 {
+    size_t pages = f->exclusive_stack;
     uintptr_t block = (uintptr_t)f / tn_page() * tn_page();
     if (block > (uintptr_t)f->stack)
         tn_discard(f->stack, block - (uintptr_t)f->stack);
+    unsigned class = class_of(&pages);
     tn_spinlock_lock(&s->lock);
-    f->token_next = s->odd;
-    s->odd = f;
+    f->token_next = s->odd[class];
+    s->odd[class] = f;
     tn_spinlock_unlock(&s->lock);
 }

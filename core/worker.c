@@ -17,7 +17,7 @@ static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_
             COUNT(w, COUNT_UNPARK);
         if (!s->unborn) {
             if (how == TN_SLOT_POLLING)
-                binding_poller->wake(cl->poller);
+                POLLER->wake(cl->poller);
             else
                 tn_unpark(&s->word, 1);
             return;
@@ -55,7 +55,7 @@ void cluster_kick(struct cluster *cl)
         uint32_t how;
         if (tn_idle_take_this(&cl->idle, &w->slot, &how)) {
             if (how == TN_SLOT_POLLING)
-                binding_poller->wake(cl->poller);
+                POLLER->wake(cl->poller);
             else
                 tn_unpark(&w->slot.word, 1);
         }
@@ -80,9 +80,9 @@ static __attribute__((noinline)) void look_up(struct worker *w)
     atomic_store_explicit(&w->due, w->ticks + LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
     if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now())
         tn_timers_expire(&cl->timers, tn_now(), fire_timer, w);
-    if (binding_poller->poll != NULL) {
+    if (POLLER->poll != NULL) {
         struct tn_list ready = {0};
-        if (binding_poller->poll(cl->poller, &ready, 64, 0) != 0) {
+        if (POLLER->poll(cl->poller, &ready, 64, 0) != 0) {
             struct tn_link *l;
             COUNT(w, COUNT_POLL);
             while ((l = tn_list_pop_front(&ready)) != NULL)
@@ -190,7 +190,7 @@ static void park(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
     /* One worker at a time waits in the poller, so that a wake-up there reaches the one that it is meant for. */
-    bool polling = binding_poller->idle != NULL && binding_poller->idle(cl->poller, &w->pub) &&
+    bool polling = POLLER->idle != NULL && POLLER->idle(cl->poller, &w->pub) &&
                    !atomic_exchange_explicit(&cl->in_poller, true, memory_order_relaxed); /* relaxed: a turn only */
     if (w->searching) {
         w->searching = false;
@@ -217,7 +217,7 @@ static void park(struct worker *w)
         } else {
             struct tn_list ready = {0};
             struct tn_link *l;
-            binding_poller->poll(cl->poller, &ready, 64, deadline);
+            POLLER->poll(cl->poller, &ready, 64, deadline);
             while ((l = tn_list_pop_front(&ready)) != NULL)
                 make_ready(w, fibre_of(tn_fibre_of(l)), TN_WOKEN);
         }
@@ -225,8 +225,8 @@ static void park(struct worker *w)
     if (!tn_idle_withdraw(&cl->idle, &w->slot))
         w->searching = true; /* by whoever woke us */
     if (polling) {
-        if (binding_poller->busy != NULL)
-            binding_poller->busy(cl->poller, &w->pub);
+        if (POLLER->busy != NULL)
+            POLLER->busy(cl->poller, &w->pub);
         atomic_store_explicit(&cl->in_poller, false, memory_order_relaxed); /* relaxed: a turn only */
     }
 }
