@@ -159,6 +159,8 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
 {
     struct worker *w = tn_self();
     struct cluster *cl = w != NULL ? cluster_of(w->current->pub.cluster) : NULL;
+    if (out != NULL)
+        *out = NULL;
     if (attr != NULL && attr->cluster != NULL)
         cl = cluster_of(attr->cluster);
     else if (attr != NULL && attr->runtime != NULL)

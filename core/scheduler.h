@@ -157,7 +157,8 @@ struct tn_scheduler {
      * TN_RUN_NOW. Everything else must be taken: a bounded queue overflows into a list by f->link. */
     int (*ready)(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
 
-    /* Several at once, from pollers and timers; none may be refused. Left out: ready() for each. */
+    /* Several at once, from pollers and timers; none may be refused, the list is empty afterwards. Left out: ready()
+     * for each. */
     void (*ready_n)(struct tn_worker *me, struct tn_list *fibres, enum tn_why why);
 
     /* The fibre that `me` runs next, or NULL if it finds nothing without stealing. The caller owns it. Called

@@ -50,6 +50,7 @@ void stacks_fini(struct tn_stacks *s)
             tn_sanitize_drop(
                 &block_of(s, (char *)slab->base + i * slab->stride, slab->stride, slab->colour + (unsigned)i)
                      ->sanitize);
+        tn_sanitize_fresh(slab->base, slab->bytes); /* for whoever is mapped there next */
         tn_unmap(slab->base, slab->bytes);
         tn_sched_free(slab, sizeof *slab);
     }

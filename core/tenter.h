@@ -86,7 +86,8 @@ TN_API tn_cluster *tn_cluster_first(tn_runtime *rt);
 
 /* Let n more workers join the cluster, or let n leave it. One that leaves does so at its next scheduling point
  * and hands its work on. Who: any. Blocks: add briefly, remove not at all.
- * Errors: EAGAIN beyond the cluster's slots or no thread; EINVAL if none would be left. */
+ * Errors: EAGAIN beyond the cluster's slots or no thread (as many as could be have joined; tn_workers tells);
+ * EINVAL if none would be left. A worker that is only just being started is not removed. */
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n);
 TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n);
 
@@ -106,7 +107,8 @@ struct tn_attr {
 };
 
 /* Make a fibre that runs `fn(arg)`. With `out` NULL it is detached. `attr` may be NULL in a fibre.
- * Which of the two goes on first, and where the new one is placed, is the scheduler module's choice.
+ * Which of the two goes on first, and where the new one is placed, is the scheduler module's choice. On an error
+ * *out is NULL.
  * Who: any. Blocks: never, but the caller may be moved behind the new fibre and so migrate.
  * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1), ENOMEM no stack,
  * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large. */
@@ -154,6 +156,7 @@ TN_API int tn_migrate(tn_cluster *cluster);
  *     publish(w);                        // 2. let others find it
  *     int rc = tn_wait(deadline, token); // 3. 0 woken, ETIMEDOUT, ECANCELED
  *
+ * Nothing that may block comes between 1 and 3: a fibre has one wait at a time, and another one would take its place.
  * A wake-up between 1 and 3 is not lost: tn_wait then returns at once. The outcome is decided by one
  * compare-and-exchange; a tn_wake that comes too late returns false and touches nothing but the fibre's wait
  * word, which stays valid memory as long as the runtime does: a stale waiter is harmless. */

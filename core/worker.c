@@ -66,27 +66,49 @@ void cluster_kick(struct cluster *cl)
 
 static bool wake_as(struct fibre *f, uint64_t seq, unsigned outcome, struct worker *w);
 
-static void fire_timer(struct tn_timer *t, void *worker)
+/* Several fibres of w's cluster at once. */
+static void make_all_ready(struct worker *w, struct tn_list *fibres)
 {
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    struct tn_link *l;
+    if (TN_SCHED(cl)->ready_n != NULL && fibres->head != NULL) {
+        TN_SCHED(cl)->ready_n(member(w, cl), fibres, TN_WOKEN);
+        notify(cl, 0);
+    } else {
+        while ((l = tn_list_pop_front(fibres)) != NULL)
+            make_ready(w, fibre_of(tn_fibre_of(l)), TN_WOKEN);
+    }
+}
+
+struct fired {
+    struct worker *w;
+    struct tn_list ready;
+};
+
+static void fire_timer(struct tn_timer *t, void *arg)
+{
+    struct fired *fired = arg;
     struct fibre *f = (struct fibre *)(void *)((char *)t - offsetof(struct fibre, timer));
-    COUNT((struct worker *)worker, COUNT_TIMER);
-    wake_as(f, t->seq, WAIT_TIMED_OUT, worker);
+    COUNT(fired->w, COUNT_TIMER);
+    if (tn_waitword_decide(&f->wait, t->seq, WAIT_TIMED_OUT) == TN_DECIDED_PARKED)
+        tn_list_push_back(&fired->ready, &f->pub.link);
 }
 
 static __attribute__((noinline)) void look_up(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    w->ticks &= INT32_MAX;                                                    /* so that 0 is always in the past */
-    atomic_store_explicit(&w->due, w->ticks + LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
-    if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now())
-        tn_timers_expire(&cl->timers, tn_now(), fire_timer, w);
+    w->ticks = 0; /* so that a due of 0, from others, is always in the past */
+    atomic_store_explicit(&w->due, LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
+    if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now()) {
+        struct fired fired = {.w = w};
+        tn_timers_expire(&cl->timers, tn_now(), fire_timer, &fired);
+        make_all_ready(w, &fired.ready);
+    }
     if (POLLER->poll != NULL) {
         struct tn_list ready = {0};
         if (POLLER->poll(cl->poller, &ready, 64, 0) != 0) {
-            struct tn_link *l;
             COUNT(w, COUNT_POLL);
-            while ((l = tn_list_pop_front(&ready)) != NULL)
-                make_ready(w, fibre_of(tn_fibre_of(l)), TN_WOKEN);
+            make_all_ready(w, &ready);
         }
     }
 }
@@ -216,10 +238,8 @@ static void park(struct worker *w)
             tn_idle_sleep(&w->slot, deadline);
         } else {
             struct tn_list ready = {0};
-            struct tn_link *l;
             POLLER->poll(cl->poller, &ready, 64, deadline);
-            while ((l = tn_list_pop_front(&ready)) != NULL)
-                make_ready(w, fibre_of(tn_fibre_of(l)), TN_WOKEN);
+            make_all_ready(w, &ready);
         }
     }
     if (!tn_idle_withdraw(&cl->idle, &w->slot))

@@ -51,7 +51,7 @@ do for [kind in "pdf png"] {
         set xrange [-0.62:value(p . "_groups") - 0.38]
         set tmargin at screen value(p . "_top")
         set bmargin at screen value(p . "_bottom")
-        set label 3 value(p . "_caption") at screen 0.02, \
+        set label 3 "time an operation, " . value(p . "_caption") at screen 0.02, \
             screen (value(p . "_top") + value(p . "_bottom")) / 2 rotate by 90 center
         set key at screen 0.5, screen value(p . "_top") + 0.115 / height center center \
             horizontal Left reverse samplen 1.0 width 1

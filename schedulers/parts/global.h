@@ -97,6 +97,17 @@ static int either_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why wh
     return __builtin_expect(global, 0) ? global_ready(me, f, why) : local_ready(me, f, why);
 }
 
+/* Many at once, of timers and pollers: whoever is nobody's worker adds them under one lock. */
+static void either_ready_n(struct tn_worker *me, struct tn_list *fibres, enum tn_why why)
+{
+    struct tn_fibre *first = tn_fibre_of(fibres->head);
+    struct tn_link *l;
+    if (me == NULL && KNOB(first->cluster, layout) == LAYOUT_LOCAL && KNOB(first->cluster, place) == PLACE_WAKER)
+        tn_locked_queue_push_list(&((struct local_cluster *)first->cluster->sched)->shared, fibres);
+    while ((l = tn_list_pop_front(fibres)) != NULL)
+        either_ready(me, tn_fibre_of(l), why);
+}
+
 static struct tn_fibre *either_next(struct tn_worker *me, bool fair)
 {
     return __builtin_expect(local_is_global(me), 0) ? global_next(me, fair) : local_next(me, fair);
@@ -147,6 +158,7 @@ static void either_drain(struct tn_cluster *cl, struct tn_list *out)
         .worker_fini = local_worker_fini,                               \
         .worker_leave = local_worker_leave,                             \
         .ready = either_ready,                                          \
+        .ready_n = either_ready_n,                                      \
         .next = either_next,                                            \
         .steal = local_steal,                                           \
         .victim = either_victim,                                        \
