@@ -86,6 +86,7 @@ struct worker {
     bool (*after_commit)(struct fibre *self, void *arg);
     void *after_arg;
     uint32_t ticks;           /* scheduling points */
+    uint32_t looks, passing;  /* look-ups; the next victim in passing */
     uint32_t yields, in_vain; /* soft yields; hard ones that found nothing */
     struct fibre *free;       /* cache of ended fibres, by pub.link */
     unsigned n_free;

@@ -126,6 +126,7 @@ static inline void leaving(struct worker *w, struct fibre *f, enum tn_why why)
 enum { LOOK_UP = 64 };
 
 static void look_up(struct worker *w);
+static void steal_in_passing(struct worker *w);
 static bool must_leave(struct worker *w);
 
 static inline bool tick(struct worker *w)
@@ -142,6 +143,7 @@ static inline struct fibre *next_fibre(struct worker *w, bool fair)
         look_up(w);
         if (must_leave(w))
             return NULL;
+        steal_in_passing(w);
         fair = true;
     }
     return fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));

@@ -156,6 +156,33 @@ static struct fibre *steal_round(struct worker *w)
     }
 }
 
+/* A worker that always has something to run never searches; yet the one thing that its fibres wait for may lie behind
+ * a hog on another worker (two fibres that yield to each other until a third one has run). So now and then, in every
+ * PASSING-th look up, a busy worker tries one victim, the next in its order. */
+enum { PASSING = 4 };
+
+static __attribute__((noinline)) void steal_in_passing(struct worker *w)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    if (TN_SCHED(cl)->steal == NULL || used < 2 || ++w->looks % PASSING != 0)
+        return;
+    struct worker *victim = TN_SCHED(cl)->victim != NULL ? worker_of(TN_SCHED(cl)->victim(&w->pub, w->passing))
+                                                         : default_victim(w, w->passing, used, 0);
+    if (victim == NULL) {
+        w->passing = 0;
+        return;
+    }
+    w->passing++;
+    COUNT(w, COUNT_STEAL_TRY);
+    unsigned n = TN_SCHED(cl)->steal(&w->pub, &victim->pub);
+    if (n != 0) {
+        COUNT(w, COUNT_STEAL_HIT);
+        COUNT_N(w, COUNT_STOLEN, n);
+        notify(cl, 0); /* what it took was nowhere for a moment */
+    }
+}
+
 /* Found something to run: no longer searching; and since others may have relied on this search, see whether
  * there is more than this worker can do (idle.h, 3). */
 static void search_over(struct worker *w, struct cluster *cl)

@@ -228,6 +228,12 @@ def peers(data: Data, drawn: set[str]) -> list[str]:
     return [f"{style.title_of(name)}: {pairs[name]}." for name in sorted(pairs, key=style.rank)]
 
 
+def few_blocks(rows: pd.DataFrame) -> list[str]:
+    """One note where some interval is from too few invocations to be what it is called."""
+    few = rows["n"].lt(stats.FEW) & rows["n"].ge(stats.FEWEST)
+    return [f"{stats.FEW_FLAG}."] if few.any() else []
+
+
 def notes(data: Data, rows: pd.DataFrame, pooled: bool = False) -> list[str]:
     n_low, n_high = int(rows["n"].min()), int(rows["n"].max())
     n_text = f"{n_low}" if n_low == n_high else f"{n_low} to {n_high}"
@@ -240,7 +246,7 @@ def notes(data: Data, rows: pd.DataFrame, pooled: bool = False) -> list[str]:
     else:
         out.append(f"Median of {n_text} invocation{plural}, each the median of its repetitions; "
                    "bars: 95 % BCa bootstrap intervals, where wider than the marker.")
-    flags = set(rows["flag"].fillna("")) - {""}
+    flags = {flag for text in rows["flag"].fillna("") for flag in text.split(", ")}
     if n_high < stats.FEWEST:
         out = [out[0].split("; bars")[0] + "; no interval can be given for fewer than three."]
         flags = set()
@@ -249,6 +255,7 @@ def notes(data: Data, rows: pd.DataFrame, pooled: bool = False) -> list[str]:
                        ("degenerate", "Where all invocations agree the bar has no length.")):
         if flag in flags:
             out.append(text)
+    out += few_blocks(rows)
     cores = data.prov.get("cores")
     if rows["oversubscribed"].any():
         text = f" ({cores:g})" if isinstance(cores, (int, float)) else ""

@@ -180,7 +180,8 @@ def draw(path: Path, out: Path) -> None:
     table = table_of(frame, sorted(set(frame["label"]), key=style.rank))
     if table.empty:
         raise style.NoData("no metric in ns an operation")
-    said = curves.notes(data, table)[:1] + curves.peers(data, set(table["series"]))
+    said = (curves.notes(data, table)[:1] + curves.few_blocks(table)
+            + curves.peers(data, set(table["series"])))
     said[0] = said[0].replace(", where wider than the marker", "")
     number = table["x"].nunique()
     if number < 3:

@@ -92,7 +92,7 @@ def draw(path: Path, out: Path) -> None:
             rows.append(part.assign(panel=f"{data.x} {x:g}", series=name, x_name="latency",
                                     metric="share of samples above x", unit=hist["unit"].iloc[0],
                                     oversubscribed=bool(group["oversubscribed"].any()),
-                                    flag="" if part["n"].iloc[0] >= stats.FEWEST else "n<3"))
+                                    flag=stats.flag_of(int(part["n"].iloc[0]))))
     table = pd.concat(rows, ignore_index=True)
     labels = [x for x in data.labels if x in set(table["series"])]
     said = ["ECDF of the histograms pooled over the repetitions and invocations of a cell, down "
@@ -102,6 +102,7 @@ def draw(path: Path, out: Path) -> None:
     said.append("Table: 'median' is the share of samples above x, 'low' and 'high' its interval.")
     if (table["flag"] == "n<3").any():
         said.append("Where there are fewer than three invocations no band is drawn.")
+    said += curves.few_blocks(table)
     left_out = sorted(set(data.frame[data.x].dropna()) - set(xs))
     if left_out:
         said.append(f"Not drawn: {data.x} " + ", ".join(f"{v:g}" for v in left_out) + ".")

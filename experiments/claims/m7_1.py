@@ -15,7 +15,8 @@ import pandas as pd
 from experiments.runner import stats
 from experiments.runner.claims import (HOLDS, FAILS, OPEN, Curve, Predicate, Undecidable, Verdict,
                                        above, alike, all_of, below, curve, deeper, figure, highest,
-                                       interval_text, lowest, native, need, shown, within)
+                                       interval_text, lowest, native, need, shown, undecided,
+                                       within)
 
 THRESHOLDS: dict[str, Any] = {
     # [least, greatest] workers that count as "5", "20", "80" and "the end" (115)
@@ -158,12 +159,10 @@ def retries_zero(frame: pd.DataFrame) -> Verdict:
         for x, values in sorted(points.items()):
             estimate = stats.median(values.to_numpy())
             name = f"{series}: retries at {x:g}"
-            text = f"{name} {interval_text(estimate)}"
-            if estimate.n < stats.FEWEST:
-                parts.append(Verdict(OPEN, f"{text}: at least {stats.FEWEST} blocks are needed"))
-                continue
+            text, judged = f"{name} {interval_text(estimate)}", {name: figure(estimate)}
             good_here = estimate.value <= THRESHOLDS["retries_median"]
-            parts.append(Verdict(HOLDS if good_here else FAILS, text, {name: figure(estimate)}))
+            parts.append(undecided(estimate, text, judged)
+                         or Verdict(HOLDS if good_here else FAILS, text, judged))
     verdict = all_of(parts)
     if verdict.verdict == HOLDS:
         verdict.why = f"the median is 0 at all {len(parts)} points beyond {limit} workers"

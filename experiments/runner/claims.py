@@ -19,6 +19,7 @@ import yaml
 from . import stats, tidy
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decidable here"
+TOO_FEW = f"fewer than {stats.FEW} blocks"
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "experiments" / "claims"
 ROWS = ROOT / "experiments" / "rows.yaml"
@@ -137,12 +138,21 @@ def interval_text(estimate: stats.Estimate) -> str:
             f"{stats.number(estimate.high)}]")
 
 
+def undecided(estimate: stats.Estimate, text: str, judged: dict[str, Any]) -> Verdict | None:
+    """The verdict where no interval can decide (stats.FEW says why so many blocks are needed)."""
+    if estimate.decides:
+        return None
+    few = estimate.n < stats.FEW and estimate.flag != stats.ZERO_DIVISOR
+    return Verdict(OPEN, f"{TOO_FEW}: {text}" if few else f"{text}: no interval", judged)
+
+
 def above(estimate: stats.Estimate, threshold: float, name: str) -> Verdict:
     """Holds where the whole interval is above the threshold, fails where it is wholly below."""
     text = f"{name} {interval_text(estimate)}, threshold {threshold:g}"
     judged = {name: figure(estimate), "threshold": threshold}
-    if not estimate.has_interval:
-        return Verdict(OPEN, f"{text}: at least {stats.FEWEST} blocks are needed", judged)
+    neither = undecided(estimate, text, judged)
+    if neither:
+        return neither
     if estimate.low > threshold:
         return Verdict(HOLDS, text, judged)
     if estimate.high < threshold:
@@ -161,8 +171,9 @@ def alike(estimate: stats.Estimate, factor: float, name: str) -> Verdict:
     outside."""
     text = f"{name} {interval_text(estimate)}, within a factor of {factor:g}"
     judged = {name: figure(estimate), "factor": factor}
-    if not estimate.has_interval:
-        return Verdict(OPEN, f"{text}: at least {stats.FEWEST} blocks are needed", judged)
+    neither = undecided(estimate, text, judged)
+    if neither:
+        return neither
     if estimate.low >= 1 / factor and estimate.high <= factor:
         return Verdict(HOLDS, text, judged)
     if estimate.low > factor or estimate.high < 1 / factor:
@@ -175,7 +186,7 @@ def all_of(parts: Sequence[Verdict]) -> Verdict:
     for wanted in (FAILS, OPEN):
         found = [p for p in parts if p.verdict == wanted]
         if found:
-            why = "; ".join(p.why for p in found[:3])
+            why = "; ".join(p.why for p in found[:3]).replace(f"; {TOO_FEW}: ", "; ")
             more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
             return Verdict(wanted, why + more, _merged(parts))
     return Verdict(HOLDS, "; ".join(p.why for p in parts), _merged(parts))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import glob
 import json
 import mmap
 import os
@@ -54,7 +55,7 @@ def _probe(probe: str) -> bool:
     kind, what = probe.split(":", 1)
     if kind == "cmd":
         return shutil.which(what) is not None
-    return os.path.exists(what) if kind == "file" else find_spec(what) is not None
+    return bool(glob.glob(what)) if kind == "file" else find_spec(what) is not None
 
 
 # -- checks: name, value, whether it is as wanted, what it costs, the command that mends it -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Sequence
 
 from .errors import Stop
 from .store import Results, read_lines
@@ -59,9 +59,10 @@ def gbench(folder: Path) -> dict[str, Any]:
             "benchmarks": out}
 
 
-def finish(results: Results, command: str) -> dict[str, str]:
-    """Writes gbench.json, tidy.csv, the figures and the report; returns the paths."""
+def finish(results: Results, command: str, only: Sequence[str] | None = None) -> dict[str, str]:
+    """Writes gbench.json, tidy.csv, the figures (`only` these, if given) and the report; returns
+    the paths."""
     results.write("gbench.json", json.dumps(gbench(results.folder), indent=1) + "\n")
     paths = {"gbench": str(results.folder / "gbench.json")}
-    paths["report"] = str(part("report").make(results.folder, command))     # and tidy.csv
+    paths["report"] = str(part("report").make(results.folder, command, only))   # and tidy.csv
     return {**paths, "tidy": str(results.folder / "tidy.csv")}

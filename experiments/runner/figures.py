@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,12 @@ class Drawn:
     def notes(self) -> str:
         said = self.table["note"].dropna() if "note" in self.table else []
         return str(said.iloc[0]) if len(said) else ""
+
+    @property
+    def why_few(self) -> str:
+        """Of the notes, which the image holds too, the one that tells why its points are few."""
+        found = re.search(r"Fewer than three .+?: .+?\.(?=\s|$)", self.notes)
+        return found[0] if found else ""
 
     @property
     def title(self) -> str:
@@ -146,17 +153,33 @@ def draw(name: str, table: Path) -> Drawn:
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or [f"exit {done.returncode}"]
         return Drawn(name, last[0].removeprefix(f"{name}: "))
-    folder = table.parent / "figures"
-    png, pdf, csv = (folder / f"{name}.{end}" for end in ("png", "pdf", "table.csv"))
+    png, pdf, csv = _files(name, table)
     return Drawn(name, None, f"figures/{pdf.name}", f"figures/{csv.name}", png.read_bytes(),
                  pd.read_csv(csv))
 
 
-def draw_all(asked: Sequence[str], programs: Sequence[str], table: Path) -> list[Drawn]:
-    """Each figure asked for, in order; one that is unknown or lacks data carries its problem."""
-    def one(name: str) -> Drawn:
+def _files(name: str, table: Path) -> list[Path]:
+    return [table.parent / "figures" / f"{name}.{end}" for end in ("png", "pdf", "table.csv")]
+
+
+def is_drawn(name: str, table: Path) -> bool:
+    """Whether the figure lies beside the table and is no older."""
+    files = _files(name, table)
+    return all(f.exists() and f.stat().st_mtime >= table.stat().st_mtime for f in files)
+
+
+def draw_all(asked: Sequence[str], programs: Sequence[str], table: Path,
+             keep: bool = False) -> list[Drawn]:
+    """Each figure asked for, in order; one that is unknown or lacks data carries its problem.
+
+    With `keep` those that this command has drawn before are not drawn again."""
+    def one(asked_name: str) -> Drawn:
+        name = asked_name
         try:
-            return draw(resolve(name, programs), table)
+            name = resolve(asked_name, programs)
+            if keep and is_drawn(name, table):
+                return Drawn(name, None, f"figures/{name}.pdf", f"figures/{name}.table.csv")
+            return draw(name, table)
         except KeyError as error:
             return Drawn(name, str(error.args[0]))
     with ThreadPoolExecutor(max_workers=2) as pool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Iterable, Sequence
 
 import jinja2
 import pandas as pd
@@ -74,11 +74,11 @@ def comparisons(frame: pd.DataFrame, factors: list[str]) -> list[dict[str, str]]
                 ratio = stats.ratio(blocks[over], blocks[under])
                 if ratio.n == 0:
                     continue
+                crowded = "more workers than cores" if group["oversubscribed"].any() else ""
                 out.append({"metric": metric, "where": where or "–", "pair": f"{over} / {under}",
                             "text": stats.ratio_text(ratio), "blocks": str(ratio.n),
                             "shown": "yes" if stats.difference_shown(ratio) else "no",
-                            "over": "more workers than cores"
-                            if group["oversubscribed"].any() else ""})
+                            "remark": ", ".join(t for t in (ratio.flag, crowded) if t)})
     return out
 
 
@@ -162,22 +162,23 @@ def clocks(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 # -- the page -------------------------------------------------------------------------------------
 
-def make(results_dir: Path, command: str) -> Path:
-    """Draws the figures of the matrix and writes report.html; returns its path."""
+def make(results_dir: Path, command: str, only: Sequence[str] | None = None) -> Path:
+    """Draws the figures of the matrix, or `only` these, and writes report.html; its path."""
     table = tidy.export(results_dir)
     frame, prov = tidy.load(results_dir), tidy.load_provenance(results_dir)
     rows = tidy.read_jsonl(results_dir / "rows.jsonl")
     gone = [bool(x) for x in frame.drop_duplicates("invocation")["superseded"]]
     programs, factors = programs_of(frame), list(prov.get("factors") or [])
     matrix = tidy.matrix_of(results_dir)
+    names = asked_figures(results_dir, programs) if only is None else list(only)
     page = _template().render(
         title=str(matrix.get("title") or matrix.get("name") or results_dir.name),
         command=command, prov=prov, matrix=matrix, folder=results_dir.name,
-        figures=figures.draw_all(asked_figures(results_dir, programs), programs, table),
+        figures=figures.draw_all(names, programs, table),
         statuses=statuses(rows, gone), failures=failures(rows, gone),
         warnings=warnings_of(frame, rows, factors), comparisons=comparisons(frame, factors),
         environments=environments(results_dir), binaries=binaries(rows), clocks=clocks(rows),
-        no_difference=stats.NO_DIFFERENCE, long=LONG)
+        no_difference=stats.NO_DIFFERENCE, too_few=stats.TOO_FEW, few=stats.FEW, long=LONG)
     path = results_dir / "report.html"
     scratch = path.with_name("report.html.new")
     scratch.write_text(page, encoding="utf-8")

@@ -18,6 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 #: title and metric of each column of the printed table; what the data do not have is left out
 COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_ns"),
            ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"))
+#: behind an interval of fewer than stats.FEW blocks
+FEW_MARK = "†"
+#: docs/sources.md says it in full
+WORKS = ("M Modelski (draft on schedulers), B Barghi, A Qin (Arachne), E Gaud et al. (Mely), "
+         "H Morrison (Hanging by a Thread); in full: docs/sources.md")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,7 +35,8 @@ def parser() -> argparse.ArgumentParser:
                "judged; 77 the row is not available yet; 130 interrupted.")
     add = out.add_argument
     add("id", nargs="?", metavar="ID", help="row, as --list shows it (M7.1)")
-    add("--quick", action="store_true", help="fewer blocks, repetitions and packets")
+    add("--quick", action="store_true", help="fewer blocks, repetitions and packets; the row's "
+        "first figure only (./tenter plot draws all)")
     add("--strict", action="store_true", help="exit 1 where a claim does not hold")
     add("--list", action="store_true", help="the rows, and which of them can be run")
     add("--json", action="store_true", help="one JSON object on standard output")
@@ -63,7 +69,7 @@ def main(argv: list[str]) -> int:
     code, folder = _measure(row, args)
     if code == INTERRUPTED or not (folder / "rows.jsonl").exists():
         return code or INCOMPLETE
-    said = judge(row, folder)
+    said = judge(row, folder, figures_of(row, args.quick), keep=args.source is None)
     if args.json:
         print(json.dumps(said, indent=1))
     else:
@@ -84,12 +90,19 @@ def _measure(row: dict[str, Any], args: argparse.Namespace) -> tuple[int, Path]:
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     folder: Path = args.out or ROOT / "results" / f"{row['id']}-{stamp}"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    outcome = run.run([row["matrix"], "--out", str(folder), *(["--quick"] if args.quick else [])])
+    outcome = run.run([row["matrix"], "--out", str(folder), *(["--quick"] if args.quick else [])],
+                      figures=figures_of(row, args.quick) if args.quick else None)
     for status, number in outcome.counts.items():
         if status != "ok":
             print(f"note: {number} invocations {status}; see {folder / 'report.html'}",
                   file=sys.stderr)
     return outcome.code, outcome.folder or folder
+
+
+def figures_of(row: dict[str, Any], quick: bool) -> list[str]:
+    """The row's figures; its first, in the source's own axes, where it has to be quick."""
+    names = list(row.get("figures") or [])
+    return names[:1] if quick else names
 
 
 # -- judging --------------------------------------------------------------------------------------
@@ -107,12 +120,13 @@ def scale(row: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
     return out
 
 
-def judge(row: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Draws the row's figures, judges its claims, writes verdicts.json; returns its content."""
-    table = tidy.export(folder)
+def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> dict[str, Any]:
+    """Draws the row's figures (with `keep` those that are not drawn yet), judges its claims, writes
+    verdicts.json; returns its content."""
+    table = folder / "tidy.csv" if keep and (folder / "tidy.csv").exists() else tidy.export(folder)
     frame, prov = tidy.load(folder), tidy.load_provenance(folder)
     programs = sorted(set(frame["program"].dropna().astype(str)))
-    drawn = figures.draw_all(row.get("figures") or [], programs, table)
+    drawn = figures.draw_all(names, programs, table, keep)
     said = {
         "schema": 1, "row": row["id"], "source": row["source"], "results": str(folder),
         "mode": "native", "cores": prov.get("cores"), "machine": prov.get("machine"),
@@ -153,7 +167,7 @@ def _cell(estimate: stats.Estimate, unit: str) -> str:
         low, high = (figures.quantity(v, unit) for v in (estimate.low, estimate.high))
         if low.split(" ")[-1] == high.split(" ")[-1]:
             low = low.rsplit(" ", 1)[0]
-        text += f" [{low}, {high}]"
+        text += f" [{low}, {high}]{FEW_MARK if estimate.n < stats.FEW else ''}"
     return text
 
 
@@ -166,9 +180,12 @@ def _print(row: dict[str, Any], folder: Path, said: dict[str, Any]) -> None:
     frame = tidy.load(folder)
     print(f"{row['id']}, {row['source']}: {row['workload']}\n")
     if said["usable"]:
-        print("\n".join(align(table_of(frame, str(row.get("axis", "workers"))))))
+        table = "\n".join(align(table_of(frame, str(row.get("axis", "workers")))))
+        print(table)
         print("median over invocations [95 % interval]; percentiles pooled over the repetitions "
               "of each; – too few samples")
+        if FEW_MARK in table:
+            print(f"{FEW_MARK} {stats.FEW_FLAG}")
         if frame["oversubscribed"].any():
             print(f"* more workers than cores ({said['cores']}): shown, never judged by")
     for name, size in said["scale"].items():
@@ -191,4 +208,5 @@ def _list(as_json: bool) -> int:
     lines += [[r["id"], r["source"], r["kind"], r["mode"], str(len(r["claims"])),
                "yes" if r["available"] else "needs " + " and ".join(r["needs"])] for r in rows]
     print("\n".join(align(lines)))
+    print(f"\nworks: {WORKS}")
     return GOOD

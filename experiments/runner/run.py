@@ -13,7 +13,7 @@ import traceback
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Sequence
 
 from . import environment, invoke, known, matrix as matrices, plan
 from .build import Build, Builder, MesonBuilder, Variant, build, digest
@@ -102,14 +102,15 @@ def _print(outcome: Outcome, as_json: bool) -> None:
 
 
 def run(argv: list[str], root: Path = ROOT, builder: Builder | None = None,
-        results: Path | None = None) -> Outcome:
-    """The verb without its printing; `results` is the folder of results folders."""
+        results: Path | None = None, figures: Sequence[str] | None = None) -> Outcome:
+    """The verb without its printing; `results` is the folder of results folders, `figures` what to
+    draw in place of what the matrix names."""
     args = parser().parse_args(argv)
     if args.limit is not None and args.limit < 1:
         raise Stop(f"--limit {args.limit}: at least 1")
     with _interruptible():
         return _Run(args, argv, root, builder or MesonBuilder(root, say=say),
-                    results or root / "results").all()
+                    results or root / "results", figures).all()
 
 
 @contextlib.contextmanager
@@ -130,8 +131,9 @@ def _interruptible() -> Any:
 
 class _Run:
     def __init__(self, args: argparse.Namespace, argv: list[str], root: Path, builder: Builder,
-                 results: Path) -> None:
+                 results: Path, figures: Sequence[str] | None) -> None:
         self.args, self.root, self.builder, self.results = args, root, builder, results
+        self.figures = figures
         self.command = shlex.join(["./tenter", "run", *argv])
         self.resuming = args.resume is not None or args.retry_failed or args.rerun
         self.recorded: dict[str, Any] = {}
@@ -374,7 +376,7 @@ class _Run:
         if outcome.missing:
             say(f"{outcome.missing} invocations are left: ./tenter run --resume {self.folder}")
         try:
-            outcome.paths.update(finish(results, self.recorded["command"]))
+            outcome.paths.update(finish(results, self.recorded["command"], self.figures))
         except Stop as error:
             say(f"tenter: {error}")
             outcome.code = outcome.code or error.code

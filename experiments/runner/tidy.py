@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -176,7 +175,7 @@ def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
 
 
 def _superseded(rows: list[dict[str, Any]]) -> list[bool]:
-    """A later row of the same condition and block replaces an earlier one, from a rebuilt binary too."""
+    """A later row of a condition and block replaces an earlier one, from a rebuilt binary too."""
     keys = [json.dumps([program_of(row), settings(row), row.get("build"), row.get("block")],
                        sort_keys=True, default=str) for row in rows]
     last: dict[str, int] = {}
@@ -370,7 +369,3 @@ def varying_factors(frame: pd.DataFrame, factors: Iterable[str],
     skip = set(apart_from)
     return [f for f in factors if f in frame and f not in skip
             and frame[f].nunique(dropna=True) > 1]
-
-
-def safe_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)

@@ -420,7 +420,7 @@ static void local_worker_fini(struct tn_worker *me)
     tn_sched_free(l->slot, (l->limit + 1) * sizeof *l->slot);
 }
 
-/* Private work goes to the shared queue; the rest stays, for thieves. */
+/* Private work and the inbox go to the shared queue; the open part stays, for thieves. */
 static void local_worker_leave(struct tn_worker *me)
 {
     struct local_worker *l = local_of(me);
@@ -432,6 +432,7 @@ static void local_worker_leave(struct tn_worker *me)
     tn_list_append(&left, &l->soft);
     local_publish(l);
     tn_biased_leave(&l->lock, turn);
+    tn_locked_queue_pop_n(&l->inbox, SIZE_MAX, &left);
     tn_locked_queue_push_list(&c->shared, &left);
 }
 

@@ -2,19 +2,24 @@
 """Every claim of every available row, on synthetic tables that must give each verdict."""
 from __future__ import annotations
 
+import contextlib
+import io
 import random
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any, Callable
+from unittest import mock
 
 import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
-from experiments.runner import claims, reproduce, tidy  # noqa: E402
+import synthetic  # noqa: E402
+from experiments.runner import claims, figures, report, reproduce, tidy  # noqa: E402
+from experiments.runner import run as runner_run  # noqa: E402
 from experiments.runner.claims import FAILS, HOLDS, OPEN  # noqa: E402
 from experiments.runner.errors import Stop  # noqa: E402
 
@@ -157,9 +162,19 @@ class M71(unittest.TestCase):
         self.assertIn("workers 1, 2, within the cores", last.why)
 
     def test_not_decidable_with_too_few_blocks(self) -> None:
-        for claim, found in self.verdicts(blocks=2, workers=[5, 20, 50, 80, 115]).items():
-            with self.subTest(claim):
-                self.assertEqual(found.verdict, OPEN, found.why)
+        for blocks in (2, 5):
+            for claim, found in self.verdicts(blocks=blocks, workers=SOURCE).items():
+                with self.subTest(f"{blocks} {claim}"):
+                    self.assertEqual(found.verdict, OPEN, found.why)
+                    self.assertIn("fewer than 6 blocks: ", found.why)
+                    self.assertEqual(found.why.count("fewer than 6 blocks"), 1, found.why)
+
+    def test_six_blocks_that_all_agree_decide(self) -> None:
+        settings: dict[str, Any] = {"workers": HERE, "cores": 2, "noise": 0.0,
+                                    "throughput": lifo_twice}
+        for blocks, verdict in ((5, OPEN), (6, FAILS)):
+            found = self.one("fifo ≈ lifo throughout", blocks=blocks, **settings)
+            self.assertEqual(found.verdict, verdict, found.why)
 
     def test_not_decidable_where_the_interval_holds_the_threshold(self) -> None:
         found = self.one("fifo ≈ lifo throughout", workers=HERE, cores=2, noise=0.01,
@@ -189,6 +204,37 @@ class M71(unittest.TestCase):
         frame["status"] = "failed"
         for judged in claims.judge("M7.1", frame):
             self.assertEqual((judged.verdict, judged.why), (OPEN, "no usable row of packet"))
+
+
+class Command(unittest.TestCase):
+    def test_list_says_which_works_the_letters_are(self) -> None:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            self.assertEqual(reproduce.main(["--list"]), 0)
+        last = said.getvalue().splitlines()[-1]
+        for word in ("M Modelski", "B Barghi", "A Qin", "E Gaud", "H Morrison", "docs/sources.md"):
+            self.assertIn(word, last)
+
+    def test_quick_draws_the_row_s_own_figure_once(self) -> None:
+        row = reproduce.find("M7.1")
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "run"
+
+            def measure(_argv: list[str], figures: Any = None) -> runner_run.Outcome:
+                synthetic.write(folder, synthetic.run(HERE, as_source, blocks=5))
+                report.make(folder, "x", figures)
+                return runner_run.Outcome(0, folder)
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said), mock.patch.object(runner_run, "run", measure), \
+                    mock.patch.object(figures, "draw", wraps=figures.draw) as draw:
+                self.assertEqual(reproduce.main(["M7.1", "--quick", "--out", str(folder)]), 0)
+            self.assertEqual([c.args[0] for c in draw.call_args_list], ["packet_m7_1"])
+            self.assertEqual(sorted(p.name for p in (folder / "figures").glob("*.pdf")),
+                             ["packet_m7_1.pdf"])
+        self.assertEqual(reproduce.figures_of(row, False), row["figures"])
+        self.assertIn("† n<6: covers less than 95 %", said.getvalue())
+        self.assertIn("packet_m7_1.pdf", said.getvalue())
+        self.assertIn("not decidable here: fifo ≈ lifo throughout", said.getvalue())
 
 
 class Rows(unittest.TestCase):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import unittest
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pandas as pd
 
@@ -99,6 +101,31 @@ class Drawing(unittest.TestCase):
                 table = pd.read_csv(folder / "figures" / f"{name}.table.csv")
                 self.assertTrue(table["low"].isna().all())
                 self.assertIn("fewer than three", table["note"][0])
+
+    def test_fewer_than_six_invocations_are_flagged_once_a_figure(self) -> None:
+        for blocks in (4, 6):
+            folder = self.make(f"blocks{blocks}", packet_rows(blocks=blocks))
+            micro = self.make(f"micro{blocks}", synthetic.micro(blocks))
+            for name, where in [*((n, folder) for n in PACKET), ("micro_ratio", micro)]:
+                with self.subTest(f"{name} {blocks}"):
+                    table = self.check(name, where)
+                    few = blocks < stats.FEW
+                    self.assertEqual(table["note"][0].count(stats.FEW_FLAG), int(few))
+                    flagged = table["flag"].fillna("").str.contains(stats.FEW_FLAG, regex=False)
+                    self.assertEqual((flagged.all(), flagged.any()), (few, few))
+                    self.assertTrue(table["low"].notna().any())
+
+    def test_figures_drawn_before_are_kept_until_the_table_is_newer(self) -> None:
+        folder = self.make("keep", packet_rows(blocks=1))
+        table = folder / "tidy.csv"
+        self.assertFalse(figures.is_drawn("packet_time", table))
+        self.assertEqual(self.run_script("packet_time", folder)[0], 0)
+        with mock.patch.object(figures, "draw", side_effect=AssertionError):
+            (drawn,) = figures.draw_all(["time"], ["packet"], table, keep=True)
+        self.assertEqual((drawn.name, drawn.pdf), ("packet_time", "figures/packet_time.pdf"))
+        later = table.stat().st_mtime + 60
+        os.utime(table, (later, later))
+        self.assertFalse(figures.is_drawn("packet_time", table))
 
     def test_too_few_samples_give_no_tail(self) -> None:
         folder = self.make("small", packet_rows(n=6000))

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
 import synthetic  # noqa: E402
-from experiments.runner import figures, report, reproduce  # noqa: E402
+from experiments.runner import figures, report, reproduce, stats, tidy  # noqa: E402
 from experiments.runner.errors import Stop  # noqa: E402
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -37,6 +37,7 @@ class Page(HTMLParser):
         self.sources: list[str] = []
         self.links: list[str] = []
         self.words: dict[str, str] = {}
+        self.alts: dict[str, str] = {}
         self.missing: list[str] = []
         self.tags: set[str] = set()
         self.now: str | None = None
@@ -54,6 +55,8 @@ class Page(HTMLParser):
             self.figures[self.now], self.tables[self.now], self.words[self.now] = given, 0, ""
         if tag == "tr" and self.now is not None:
             self.tables[self.now] += 1
+        if tag == "img" and self.now is not None:
+            self.alts[self.now] = given["alt"]
         if "src" in given:
             self.sources.append(given["src"])
         if "href" in given:
@@ -83,7 +86,7 @@ class Report(unittest.TestCase):
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = Path(scratch.name) / "run"
         rows = synthetic.run([1, 2], lambda s, w: 1e6 * w * (1.5 if s == "lifo" else 1.0),
-                             schedulers=("fifo", "lifo", "pthread"), blocks=5)
+                             schedulers=("fifo", "lifo", "pthread"), blocks=6)
         for order, (status, message) in enumerate((("failed", "signal 11 <core>"),
                                                    ("timeout", "no answer in 60 s"),
                                                    ("invalid", "3 packets missing"))):
@@ -108,6 +111,15 @@ class Report(unittest.TestCase):
                     self.assertTrue((self.folder / f"figures/{name}.{end}").exists())
                 self.assertIn(f"figures/{name}.pdf", self.page.links)
 
+    def test_notes_stand_in_the_image_and_its_alternative_text_only(self) -> None:
+        for name in self.page.figures:
+            note = figures.pd.read_csv(self.folder / f"figures/{name}.table.csv")["note"][0]
+            self.assertIn(note, self.page.alts[name])
+            self.assertNotIn(note[:40], self.page.words[name])
+            self.assertIn("Fewer than three x-values (workers 1, 2): this machine has 2 cores, and "
+                          "more workers than cores were not asked for. PDF, table as CSV.",
+                          " ".join(self.page.words[name].split()))
+
     def test_missing_figures_say_so(self) -> None:
         self.assertEqual(self.page.missing, ["micro_ratio", "no_such_figure"])
         self.assertIn("no row of the program micro", self.text)
@@ -124,7 +136,7 @@ class Report(unittest.TestCase):
         self.assertIn("prefers-color-scheme: dark", self.text)
 
     def test_statuses_and_failures(self) -> None:
-        for words in ("30 ok", "1 failed", "1 timeout", "1 invalid", "no answer in 60 s",
+        for words in ("36 ok", "1 failed", "1 timeout", "1 invalid", "no answer in 60 s",
                       "3 packets missing", "signal 11 &lt;core&gt;"):
             self.assertIn(words, self.text)
         self.assertIn("out/90.txt", self.page.links)
@@ -142,6 +154,25 @@ class Report(unittest.TestCase):
         self.assertIn("lifo / fifo", self.text)
         self.assertIn("fifo / pthread", self.text)
         self.assertIn("no difference shown (", self.text)
+
+    def test_comparisons_of_few_blocks_claim_nothing_and_say_why(self) -> None:
+        for blocks in (5, 6):
+            rows = synthetic.run([1], lambda s, w: 1e6 * (1.5 if s == "lifo" else 1.0), noise=0.0,
+                                 blocks=blocks, hist=False)
+            with tempfile.TemporaryDirectory() as scratch:
+                folder = synthetic.write(Path(scratch), rows)
+                report.make(folder, "x", [])
+                found = report.comparisons(tidy.load(folder), [])
+                text = (folder / "report.html").read_text(encoding="utf-8")
+            (speed,) = [c for c in found if c["metric"] == "throughput"]
+            if blocks < stats.FEW:
+                self.assertEqual((speed["shown"], speed["remark"]),
+                                 ("no", f"degenerate, {stats.FEW_FLAG}"))
+                self.assertEqual(speed["text"], "too few blocks to say (1.50 [1.50, 1.50])")
+                self.assertIn("<td>degenerate, n&lt;6: covers less than 95 %</td>", text)
+            else:
+                self.assertEqual((speed["shown"], speed["remark"]), ("yes", "degenerate"))
+                self.assertIn("<td>degenerate</td>", text)
 
     def test_plot_draws_what_is_named(self) -> None:
         said = io.StringIO()

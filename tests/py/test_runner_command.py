@@ -89,12 +89,27 @@ class Stub(unittest.TestCase):
         done = self.call("run", "--quick", "a b")
         self.assertEqual(done.stdout, "other -m experiments.runner run --quick a b\n")
         self.assertEqual(done.returncode, 0)
-        self.assertIn("installing: maker drawer", done.stderr)
+        self.assertRegex(done.stderr, "installing.*: maker drawer\n")
         self.assertRegex(self.asked(), r"install -y --no-install-recommends maker drawer\n$")
         self.assertNotIn("giant", self.asked())
         before = self.asked()
         self.assertEqual(self.call("run").stderr, "")
         self.assertEqual(self.asked(), before)
+
+    def test_a_file_probe_is_a_glob(self) -> None:
+        self.user(1000)
+        packages = self.root / "tools/packages"
+        packages.write_text(f"plots  fibre  file:{self.root}/fibre-dev*.list  no figures\n")
+        for name, here in (("fibre-devel", False), ("fibre-dev:amd64.list", True),
+                           ("fibre-dev.list", True)):
+            (self.root / name).touch()
+            with self.subTest(name):
+                done = self.call("plot")
+                self.assertEqual(done.returncode, 0 if here else 2, done.stderr)
+                self.assertEqual(" fibre'" in done.stderr, not here)
+                self.assertEqual([p["here"] for p in doctor.packages(self.root)], [here])
+            if here:
+                (self.root / name).unlink()
 
     def test_passwordless_sudo_installs(self) -> None:
         self.user(1000)

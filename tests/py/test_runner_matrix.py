@@ -175,6 +175,12 @@ class Shipped(unittest.TestCase):
                        if c.params.get("scheduler") == scheduler}
             self.assertGreaterEqual(len(workers), 3)
 
+    def test_shipped_runs_have_blocks_enough_to_decide(self) -> None:
+        for name, quick in (("quick", False), ("micro", False), ("packet", False),
+                            ("packet", True)):
+            found = matrices.load(ROOT, matrices.find(ROOT, name), quick, cores=2)
+            self.assertGreaterEqual(found.blocks, 6, name)
+
     def test_nearest(self) -> None:
         self.assertEqual(nearest("lfio", ["fifo", "lifo"]), "nearest: lifo")
         self.assertEqual(nearest("zzz", ["fifo", "lifo"]), "valid: fifo, lifo")

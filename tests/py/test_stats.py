@@ -46,10 +46,23 @@ class Median(unittest.TestCase):
             self.assertFalse(found.has_interval)
             self.assertEqual((found.flag, found.n), ("n<3", len(data)))
 
+    def test_below_six_the_interval_is_flagged_and_decides_nothing(self) -> None:
+        self.assertLess(1 - 2 * 0.5 ** (stats.FEW - 1), stats.CONFIDENCE)
+        self.assertGreaterEqual(1 - 2 * 0.5 ** stats.FEW, stats.CONFIDENCE)
+        data = [7.0, 9.0, 8.0, 7.5, 8.2, 8.3]
+        for n in (3, 4, 5):
+            found = stats.median(data[:n])
+            self.assertTrue(found.has_interval)
+            self.assertFalse(found.decides)
+            self.assertEqual(found.flag.split(", ")[-1], "n<6: covers less than 95 %")
+        self.assertEqual(stats.median(data).flag, "")
+        self.assertTrue(stats.median(data).decides)
+
     def test_degenerate_and_empty(self) -> None:
-        found = stats.median([4.0] * 5)
+        found = stats.median([4.0] * 6)
         self.assertEqual((found.value, found.low, found.high, found.flag),
                          (4.0, 4.0, 4.0, "degenerate"))
+        self.assertEqual(stats.median([4.0] * 5).flag, f"degenerate, {stats.FEW_FLAG}")
         self.assertEqual(stats.median([]).flag, "no data")
 
     def test_fallback_is_flagged(self) -> None:
@@ -81,8 +94,8 @@ class Invocations(unittest.TestCase):
 class Ratio(unittest.TestCase):
     def test_paired_by_block(self) -> None:
         # the machine gets three times slower from block to block; the ratio stays the same
-        slow = np.array([1.0, 3.0, 9.0, 27.0, 81.0])
-        noise = np.array([1.0, 1.01, 0.99, 1.005, 0.995])
+        slow = np.array([1.0, 3.0, 9.0, 27.0, 81.0, 243.0])
+        noise = np.array([1.0, 1.01, 0.99, 1.005, 0.995, 1.002])
         first, second = pd.Series(2.0 * slow * noise), pd.Series(slow)
         found = stats.ratio(first, second)
         self.assertAlmostEqual(found.value, 2.0, places=2)
@@ -91,15 +104,32 @@ class Ratio(unittest.TestCase):
         self.assertTrue(stats.ratio_text(found).startswith("2.00 ["))
 
     def test_interval_with_one_shows_no_difference(self) -> None:
-        found = stats.ratio(pd.Series([1.0, 1.1, 0.9, 1.05, 0.95]), pd.Series([1.0] * 5))
+        found = stats.ratio(pd.Series([1.0, 1.1, 0.9, 1.05, 0.95, 1.02]), pd.Series([1.0] * 6))
         self.assertFalse(stats.difference_shown(found))
         self.assertTrue(stats.ratio_text(found).startswith(stats.NO_DIFFERENCE))
+
+    def test_fewer_than_six_blocks_show_nothing(self) -> None:
+        one = pd.Series([1.0] * 5)
+        for values in ([2.0, 2.1, 1.9, 2.05, 1.95], [2.0] * 5):
+            found = stats.ratio(pd.Series(values), one)
+            self.assertTrue(found.low > 1.0)
+            self.assertFalse(stats.difference_shown(found))
+            self.assertRegex(stats.ratio_text(found), r"^too few blocks to say \(2.00 \[")
+
+    def test_degenerate_needs_six_blocks_too(self) -> None:
+        found = stats.ratio(pd.Series([2.0] * 6), pd.Series([1.0] * 6))
+        self.assertEqual(found.flag, "degenerate")
+        self.assertTrue(stats.difference_shown(found))
+        self.assertEqual(stats.ratio_text(found), "2.00 [2.00, 2.00]")
+        same = stats.ratio(pd.Series([1.0] * 6), pd.Series([1.0] * 6))
+        self.assertFalse(stats.difference_shown(same))
 
     def test_only_common_blocks(self) -> None:
         first = pd.Series([2.0, 2.0, 2.0], index=[0, 1, 2])
         found = stats.ratio(first, pd.Series([1.0, 1.0], index=[2, 3]))
         self.assertEqual(found.n, 1)
         self.assertIn("no interval", stats.ratio_text(found))
+        self.assertTrue(stats.ratio_text(found).startswith(stats.TOO_FEW))
         self.assertEqual(stats.ratio(first, pd.Series([1.0], index=[9])).flag, "no common block")
         self.assertEqual(stats.ratio(first, first * 0.0).flag, "divisor is zero")
 
@@ -122,6 +152,9 @@ class Pooled(unittest.TestCase):
         found = stats.pooled_percentile(counts, np.arange(5.0), 50.0)
         self.assertGreaterEqual(found.high - found.low, 2.0)
         self.assertEqual(stats.pooled_percentile(counts[:2], np.arange(5.0), 50.0).flag, "n<3")
+        self.assertEqual(found.flag, stats.FEW_FLAG)
+        same = stats.pooled_percentile(np.ones((5, 5)), np.arange(5.0), 50.0)
+        self.assertEqual(same.flag, f"degenerate, {stats.FEW_FLAG}")
 
 
 class Drift(unittest.TestCase):
