@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Callable, Protocol
 
+from experiments.runner.errors import Stop
+
 WORKLOADS = "experiments/workloads"
 _ERROR = re.compile(r"(?:^|\s)(?:fatal error|error|ERROR|undefined reference to)\b:?")
 
@@ -67,9 +69,13 @@ class MesonBuilder:
     def targets(self, variant: Variant, wanted: dict[str, str]) -> Build:
         """Builds the meson targets `wanted` (name -> path in the build folder)."""
         folder = self.folder(variant)
-        folder.mkdir(parents=True, exist_ok=True)
         result = Build(log=folder / "tenter-build.log")
-        with open(folder / "tenter-build.log", "w+b") as log:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            opened = open(folder / "tenter-build.log", "w+b")
+        except OSError as error:
+            raise Stop(f"cannot build in {error.filename}: {error.strerror}") from error
+        with opened as log:
             try:
                 self._targets(variant, wanted, result, log)
             except FileNotFoundError as error:

@@ -85,6 +85,9 @@ def curve(good: pd.DataFrame, metric: str, series: str, x: str = "workers") -> C
     out = {float(v): stats.by_block(group, metric) for v, group in part.groupby(x)}
     if not out:
         raise Undecidable(f"no {metric} of {series}")
+    settings = sorted(set(part["series"])) if "series" in part else []
+    if len(settings) > 1:
+        raise Undecidable(f"the data mix settings of {series}: {', '.join(settings)}")
     return out
 
 

@@ -150,6 +150,14 @@ class M71(unittest.TestCase):
                 self.assertEqual(found.verdict, FAILS, found.why)
                 self.assertTrue(found.judged_by)
 
+    def test_settings_of_one_scheduler_are_not_mixed(self) -> None:
+        frame = table(self.folder, cores=128)
+        some = frame["series"].eq("fifo") & frame["block"].eq(0)
+        frame.loc[some, "series"] = "fifo:private=0"
+        claim = "fifo ≈ lifo throughout"
+        found = claims.judge_one(claim, claims.module("M7.1").CLAIMS[claim], frame)
+        self.assertIn("mix settings of fifo", found.why)
+
     def test_not_decidable_on_two_cores_names_what_is_missing(self) -> None:
         found = self.verdicts(workers=[1, 2, 4, 8, 20, 80, 115], cores=2)
         last = found.pop("fifo ≈ lifo throughout")
