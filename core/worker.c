@@ -198,7 +198,7 @@ static void search_over(struct worker *w, struct cluster *cl)
         wake_worker(cl, NULL);
 }
 
-/* Look for work for as long as the idle mode allows. */
+/* Look for work for as long as the idle mode allows. Who has only watched looks once. */
 static struct fibre *search(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
@@ -212,7 +212,7 @@ static struct fibre *search(struct worker *w)
     for (;;) {
         if ((f = steal_round(w)) != NULL || (f = fibre_of(TN_SCHED(cl)->next(&w->pub, false))) != NULL)
             return f;
-        if (cl->idle_mode == TN_IDLE_BLOCK || must_leave(w))
+        if (cl->idle_mode == TN_IDLE_BLOCK || must_leave(w) || (w->brief && cl->idle_mode == TN_IDLE_SPIN_BLOCK))
             return NULL;
         tn_time now = tn_now();
         if (end == 0)
@@ -269,7 +269,8 @@ static void park(struct worker *w)
             make_all_ready(w, &ready);
         }
     }
-    if (!tn_idle_withdraw(&cl->idle, &w->slot))
+    w->brief = tn_idle_withdraw(&cl->idle, &w->slot);
+    if (!w->brief)
         w->searching = true; /* by whoever woke us */
     if (polling) {
         if (POLLER->busy != NULL)
