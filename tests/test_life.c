@@ -244,6 +244,56 @@ static void test_stop_against_birth(void)
     CHECK(EVENTUALLY(harness_count("task") == threads));
 }
 
+/* A fibre that makes threads all the time, by new workers or by new clusters, up to the moment at which its own
+ * worker ends: tn_stop ends them all. */
+static tn_runtime *stopped;
+
+static void *add_for_ever(void *arg)
+{
+    for (unsigned i = 0;; i++) {
+        tn_workers_add(tn_cluster_self(), 2);
+        tn_workers_remove(tn_cluster_self(), 2);
+        if (i % 8 == 0)
+            tn_yield();
+    }
+    return arg;
+}
+
+static void *create_many(void *arg)
+{
+    struct tn_config c = with(2, NULL);
+    tn_cluster *cl;
+    for (int i = 0; i < 50 && tn_cluster_create(stopped, &c, &cl) == 0; i++)
+        tn_yield();
+    return arg;
+}
+
+static void stop_against(void *(*fn)(void *))
+{
+    uint64_t random = harness_seed();
+    warm_up();
+    unsigned threads = harness_count("task");
+    for (int i = 0; i < 200; i++) {
+        struct tn_config c = with(2, NULL);
+        c.slots = 8;
+        CHECK_EQUAL(tn_start(&stopped, &c), 0);
+        CHECK_EQUAL(tn_spawn(NULL, &(struct tn_attr){.runtime = stopped}, fn, NULL), 0);
+        nap_us((unsigned)(harness_random(&random) % 2000));
+        CHECK_EQUAL(tn_stop(stopped), 0);
+    }
+    CHECK(EVENTUALLY(harness_count("task") == threads));
+}
+
+static void test_stop_against_add(void)
+{
+    stop_against(add_for_ever);
+}
+
+static void test_stop_against_create(void)
+{
+    stop_against(create_many);
+}
+
 /* ---- workers and clusters ---- */
 
 static void test_workers(void)
@@ -328,6 +378,8 @@ int main(void)
         {"a fibre spawns and joins in another runtime", test_across_runtimes},
         {"stop: EPERM inside, work left outside", test_stop},
         {"stop while a worker would be born", test_stop_against_birth},
+        {"stop while workers are added", test_stop_against_add},
+        {"stop while clusters are made", test_stop_against_create},
         {"workers join and leave, slots bound them", test_workers},
         {"workers that were not born leave too", test_remove_unborn},
         {"clusters and migration between them", test_clusters},

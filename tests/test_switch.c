@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * What belongs to a fibre and what to its worker, right after switches: errno, floating-point control, stacks
- * and their guards. Built twice: with the context in assembly and with ucontext.
+ * What belongs to a fibre and what to its worker, right after switches: errno, floating-point control, where
+ * stacks begin. Built twice: with the context in assembly and with ucontext.
  */
 #include "harness.h"
 
 #include <errno.h>
 #include <fenv.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -208,66 +206,6 @@ static void test_colours(void)
     CHECK_EQUAL(tn_run(&c, colours, NULL, NULL), 0);
 }
 
-/* Overflow: the access that kills is on the guard, right below the stack. */
-static uintptr_t stack_low;
-static char signal_stack[16384];
-
-static void on_fault(int number, siginfo_t *info, void *context)
-{
-    (void)number, (void)context;
-    uintptr_t at = (uintptr_t)info->si_addr;
-    bool on_guard = at < stack_low && at >= stack_low - 8192 - 4096;
-    _exit(on_guard ? 7 : 8);
-}
-
-static __attribute__((noinline)) int dig(volatile char *above, unsigned depth)
-{
-    volatile char room[256];
-    room[0] = above != NULL ? above[0] : (char)depth;
-    stack_low = (uintptr_t)room;
-    return depth == 0 ? 0 : dig(room, depth - 1) + room[0];
-}
-
-static void *overflow(void *arg)
-{
-    stack_t alternative = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-    action.sa_sigaction = on_fault;
-    sigaltstack(&alternative, NULL);
-    sigaction(SIGSEGV, &action, NULL);
-    sigaction(SIGBUS, &action, NULL);
-    return (void *)(uintptr_t)dig(arg, UINT32_MAX);
-}
-
-static void *overflow_with_stack(void *stack)
-{
-    tn_fibre *f;
-    if (tn_spawn(&f, &(struct tn_attr){.stack = (uintptr_t)stack}, overflow, NULL) != 0)
-        return NULL;
-    tn_join(f, NULL);
-    return NULL;
-}
-
-static int overflow_child(void *stack)
-{
-    struct tn_config c = with(1, "fifo");
-    tn_run(&c, overflow_with_stack, stack, NULL);
-    return 0;
-}
-
-static void test_guard(void)
-{
-    static const uintptr_t stacks[] = {0, 65536, 131072, 1 << 20};
-    char err[256];
-    if (build_has("sanitize=address") || build_has("sanitize=thread"))
-        SKIP("the sanitizer handles the signal itself");
-    for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++) {
-        int status = harness_child(overflow_child, (void *)stacks[i], err, sizeof err);
-        if (!CHECK(exited(status, 7)))
-            harness_note("stack %zu: status %x", (size_t)stacks[i], (unsigned)status);
-    }
-}
-
 int main(void)
 {
     static const struct test tests[] = {
@@ -278,7 +216,6 @@ int main(void)
 #endif
         {"a fresh stack is aligned", test_alignment},
         {"stacks are coloured", test_colours},
-        {"a guard kills", test_guard},
     };
     return HARNESS_RUN("switch", tests);
 }
