@@ -120,7 +120,7 @@ static bool litmus(uint32_t least, uint32_t wanted, uint64_t limit_ms)
 
 static void test_membarrier(void)
 {
-    CHECK(litmus(1000, 20000, 6000));
+    CHECK(litmus(1000, 10000, 3000));
 }
 
 /* The way without membarrier visits every processor, which takes a time slice each where they are busy: few rounds.
@@ -135,7 +135,7 @@ static int again_by_visits(void *arg)
 
 static int by_visits(void)
 {
-    return litmus(20, 20000, 2000) ? 0 : 3;
+    return litmus(5, 10000, 1000) ? 0 : 3;
 }
 
 static void test_visits(void)

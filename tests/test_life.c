@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *echo(void *arg)
 {
@@ -247,6 +248,7 @@ static void test_stop_against_birth(void)
 /* A fibre that makes threads all the time, by new workers or by new clusters, up to the moment at which its own
  * worker ends: tn_stop ends them all. */
 static tn_runtime *stopped;
+static unsigned storms = 50;
 
 static void *add_for_ever(void *arg)
 {
@@ -273,7 +275,7 @@ static void stop_against(void *(*fn)(void *))
     uint64_t random = harness_seed();
     warm_up();
     unsigned threads = harness_count("task");
-    for (int i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < storms; i++) {
         struct tn_config c = with(2, NULL);
         c.slots = 8;
         CHECK_EQUAL(tn_start(&stopped, &c), 0);
@@ -368,9 +370,9 @@ static void test_clusters(void)
     CHECK_EQUAL(tn_stop(rt), 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    static const struct test tests[] = {
+    static const struct test fast[] = {
         {"many rounds leave no thread and no descriptor", test_rounds},
         {"start and stop at once", test_empty},
         {"rounds from many threads", test_from_many_threads},
@@ -384,5 +386,14 @@ int main(void)
         {"workers that were not born leave too", test_remove_unborn},
         {"clusters and migration between them", test_clusters},
     };
-    return HARNESS_RUN("life", tests);
+    static const struct test stress[] = {
+        {"stop while workers are added, many", test_stop_against_add},
+        {"stop while clusters are made, many", test_stop_against_create},
+    };
+    if (argc > 1 && strcmp(argv[1], "--stress") == 0) {
+        storms = 1000;
+        harness_patience(250);
+        return HARNESS_RUN("life-stress", stress);
+    }
+    return HARNESS_RUN("life", fast);
 }
