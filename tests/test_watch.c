@@ -228,7 +228,7 @@ static void *keep_moving(void *arg)
     return arg;
 }
 
-/* The owner holds several fibres to itself and goes from one to the next; the other worker spins, looking for work. */
+/* The owner holds several fibres to itself and goes from one to the next; the other worker spins. */
 static void *hold_some(void *arg)
 {
     uint64_t before = counter(tn_cluster_self(), "asked");
