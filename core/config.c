@@ -18,7 +18,11 @@ enum { CONFIG_STACK_MIN = 16384 };
       "000 §3.2.3")                                                                                                  \
     K(pin, NULL, 0, 0, 1, "", "1: pin each worker to a processor of its own", "000 §2.3.2")                          \
     K(on_demand, NULL, 0, 0, 1, "", "1: start a worker's thread only when there is work for it", "004 §3.3.5")       \
-    K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")
+    K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")                                            \
+    K(deadlock, "off|dump|abort", 2, 0, 2, "", "when every fibre is blocked for ever: tell which, and why", "")      \
+    K(stall_ms, NULL, 0, 0, 1 << 30, "ms",                                                                           \
+      "tell when a worker or a ready fibre has not moved for so long; 0: do not look", "")                           \
+    K(sigquit, "off|dump|die", 2, 0, 2, "", "SIGQUIT: tell what each fibre does; then go on, or die", "")
 
 #define ROW(k, choices, initial, low, high, unit, help, from) \
     {#k, choices, initial, low, high, unit, help, from, TN_NOT_FIXED},

@@ -9,6 +9,7 @@
 #include "scheduler.h"
 #include "poller.h"
 #include "idle.h"
+#include "diagnose.h"
 #include "joinword.h"
 #include "timer.h"
 #include "sanitize.h"
@@ -21,6 +22,13 @@
 
 /* ---- fibres ---- */
 
+/* What the wait number `seq` of a fibre is for; of any other wait it says nothing (tn_wait_note). */
+struct tn_wait_note {
+    const char *what;
+    const void *object;
+    uint64_t seq;
+};
+
 /* fibre.join: see joinword.h; fibre.wait: see waitword.h. */
 struct fibre {
     struct tn_fibre pub;
@@ -28,8 +36,9 @@ struct fibre {
     /* the fibre itself, on whatever worker it runs */
     void *(*fn)(void *);
     void *value; /* argument, then result */
-    int saved_errno;
-    uint32_t exclusive_stack; /* of an unusual size: its pages; 0: from the pool */
+    /* Low half: its errno while it is off a worker. High half: the watchdog's mark, which goes each time that the fibre
+     * has run, since the switch stores the whole word (diagnose.c). */
+    _Atomic(uint64_t) saved_errno;
 
     /* anyone */
     tn_joinword join;
@@ -37,6 +46,12 @@ struct fibre {
 
     struct tn_timer timer;                /* under the timers' lock */
     struct fibre *token_next, **token_at; /* under the token's lock */
+
+    uint32_t exclusive_stack; /* of an unusual size: its pages; 0: from the pool */
+
+    /* the fibre itself, for diagnoses */
+    struct fibre *joins; /* whom it waits for in tn_join; NULL: it does not */
+    struct tn_wait_note note;
 
     char *stack; /* lowest usable byte, constant */
     char name[16];
@@ -101,6 +116,12 @@ struct worker {
     _Atomic(bool) leave;
     struct tn_idle_slot slot;
 
+    /* for diagnoses */
+    _Atomic(bool) alive;       /* its thread runs worker_main */
+    _Atomic(uint32_t) parks;   /* times that it has announced to park */
+    struct tn_stopped stopped; /* its thread, while a dump looks at it */
+    unsigned stuck;            /* the watchdog: samples since it reached a scheduling point */
+
     /* under the cluster's life lock */
     struct tn_thread thread;
     enum { WORKER_EMPTY, WORKER_UNBORN, WORKER_RUNS, WORKER_LEAVING, WORKER_GONE } state;
@@ -132,20 +153,22 @@ struct tn_stacks {
     size_t stride, usable; /* bytes from one stack to the next; of a stack without its guard */
     size_t fibre_bytes;    /* control block with module state, rounded to lines */
     struct tn_spinlock lock;
-    struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
-    struct fibre *odd[STACK_CLASSES]; /* under the lock: ended ones of other sizes, linked by token_next */
-    struct stack_slab *slabs;         /* under the lock */
-    unsigned colour;                  /* under the lock */
+    struct fibre *free;                 /* under the lock: chains of BATCH, linked by the first's token_next */
+    struct fibre *odd[STACK_CLASSES];   /* under the lock: ended ones of other sizes, linked by token_next */
+    _Atomic(struct stack_slab *) slabs; /* written under the lock; read without it by diagnoses */
+    unsigned colour;                    /* under the lock */
 };
 
 struct runtime {
     struct tn_stacks stacks;
-    struct tn_spinlock lock; /* clusters */
-    struct cluster *clusters, *first;
+    struct tn_spinlock lock;            /* clusters */
+    _Atomic(struct cluster *) clusters; /* written under the lock; read without it by diagnoses */
+    struct cluster *first;
     _Atomic(bool) stopping;
     _Atomic(uint32_t) visitors; /* threads of outside that make a fibre ready right now */
     uint64_t seed;
     unsigned next_cpu;
+    struct diagnosis diagnosis;
 };
 
 static inline struct fibre *fibre_of(struct tn_fibre *f)
@@ -181,6 +204,8 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
 void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
 struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable);
 void stacks_give_odd(struct tn_stacks *s, struct fibre *f);
+/* Every control block there is, living or not. Takes no lock: whoever holds it may be stopped (dump.c). */
+void stacks_each(struct tn_stacks *s, void (*visit)(struct fibre *f, void *arg), void *arg);
 
 /* ---- hot.c ---- */
 void *worker_main(void *worker);

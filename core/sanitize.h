@@ -36,6 +36,13 @@
 #define TN_SANITIZES 0
 #endif
 
+/* Threads that the sanitizer keeps for itself. */
+#if defined(TN_TSAN)
+#define TN_SANITIZE_THREADS 1u
+#else
+#define TN_SANITIZE_THREADS 0u
+#endif
+
 struct tn_sanitize {
     void *fake;         /* ASan: the fake stack of a fibre that is off its stack */
     const void *bottom; /* and the stack itself */

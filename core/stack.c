@@ -43,9 +43,11 @@ static struct fibre *block_of(struct tn_stacks *s, char *at, size_t stride, unsi
 
 void stacks_fini(struct tn_stacks *s)
 {
-    while (s->slabs != NULL) {
-        struct stack_slab *slab = s->slabs;
-        s->slabs = slab->next;
+    /* relaxed: nobody else is left */
+    struct stack_slab *next = atomic_load_explicit(&s->slabs, memory_order_relaxed);
+    while (next != NULL) {
+        struct stack_slab *slab = next;
+        next = slab->next;
         for (size_t i = 0; TN_SANITIZES && i < slab->bytes / slab->stride; i++)
             tn_sanitize_drop(
                 &block_of(s, (char *)slab->base + i * slab->stride, slab->stride, slab->colour + (unsigned)i)
@@ -77,6 +79,14 @@ static struct stack_slab *map_slab(size_t stride, size_t n, unsigned colour)
     return NULL;
 }
 
+static void keep_slab(struct tn_stacks *s, struct stack_slab *slab)
+{
+    tn_spinlock_lock(&s->lock);
+    slab->next = atomic_load_explicit(&s->slabs, memory_order_relaxed); /* relaxed: under the lock */
+    atomic_store_explicit(&s->slabs, slab, memory_order_release);       /* SL0 release: it is complete */
+    tn_spinlock_unlock(&s->lock);
+}
+
 struct fibre *stacks_take(struct tn_stacks *s, unsigned *n)
 {
     tn_spinlock_lock(&s->lock);
@@ -103,10 +113,7 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n)
         chain = f;
     }
     *n = STACK_BATCH;
-    tn_spinlock_lock(&s->lock);
-    slab->next = s->slabs;
-    s->slabs = slab;
-    tn_spinlock_unlock(&s->lock);
+    keep_slab(s, slab);
     return chain;
 }
 
@@ -149,10 +156,7 @@ struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable)
     struct stack_slab *slab = map_slab(stride, 1, colour);
     if (slab == NULL)
         return NULL;
-    tn_spinlock_lock(&s->lock);
-    slab->next = s->slabs;
-    s->slabs = slab;
-    tn_spinlock_unlock(&s->lock);
+    keep_slab(s, slab);
     f = block_of(s, slab->base, stride, colour);
     f->stack = (char *)slab->base + page;
     f->exclusive_stack = (uint32_t)pages;
@@ -171,4 +175,12 @@ void stacks_give_odd(struct tn_stacks *s, struct fibre *f)
     f->token_next = s->odd[class];
     s->odd[class] = f;
     tn_spinlock_unlock(&s->lock);
+}
+
+void stacks_each(struct tn_stacks *s, void (*visit)(struct fibre *f, void *arg), void *arg)
+{
+    struct stack_slab *slab = atomic_load_explicit(&s->slabs, memory_order_acquire); /* SL0 acquire */
+    for (; slab != NULL; slab = slab->next)
+        for (size_t i = 0; i < slab->bytes / slab->stride; i++)
+            visit(block_of(s, (char *)slab->base + i * slab->stride, slab->stride, slab->colour + (unsigned)i), arg);
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the core tells the diagnoses (diagnose.c: deadlock, stall, SIGQUIT; dump.c: the dump), and keeps for them.
+ */
+#ifndef TN_DIAGNOSE_H
+#define TN_DIAGNOSE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "platform.h"
+
+struct fibre;
+struct runtime;
+struct worker;
+struct tn_config;
+
+/* A runtime's part. */
+struct diagnosis {
+    struct runtime *next; /* under the lock of diagnoses: all runtimes of the process */
+    int64_t deadlock, stall_ms, sigquit;
+    uint64_t reported; /* under that lock: the parks at which it was last found in a deadlock */
+    struct tn_thread watchdog;
+    _Atomic(uint32_t) stop; /* the watchdog shall end */
+};
+
+void diagnose_begin(struct runtime *rt, const struct tn_config *config);
+void diagnose_end(struct runtime *rt); /* its workers have ended */
+void diagnose_worker_begins(struct worker *w);
+void diagnose_worker_ends(struct worker *w);
+
+/* A thread that is no worker blocks in a Tenter call, from before it can be found until whoever wakes it says that it
+ * does so no more. Only while all workers of the process are idle and all other threads blocked so is it a deadlock. */
+void diagnose_blocks(void);
+void diagnose_unblocks(void);
+
+/* Wait, as tn_park does, for *word to be no more 0; and meanwhile look whether it ever can be. */
+void diagnose_await(struct runtime *rt, _Atomic(uint32_t) *word);
+
+/* The calling fibre did what cannot be meant: one line with its name, and from where. */
+void diagnose_misuse(struct fibre *self, const char *what);
+
+/* ---- for dump.c ---- */
+
+/* What a fibre is doing, as far as one can tell while others run. */
+enum doing { DOING_NOTHING, DOING_RUN, DOING_READY, DOING_WAIT, DOING_JOIN, DOING_ENDED, DOINGS };
+enum doing fibre_doing(struct fibre *f);
+
+/* The dump, of all runtimes from `first`, under the lock of diagnoses. `here` is where the caller is. */
+void dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason);
+
+/* Diagnoses read what others write at the same moment, and live with what they get. */
+#define TN_LOOKS __attribute__((no_sanitize("thread")))
+
+#endif
