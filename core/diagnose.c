@@ -27,7 +27,7 @@ enum { NAP_NS = 100000000, NAP_MAX_NS = 1000000000, LOOKS = 4, STDERR = 2 };
 
 /* Of the process, since threads and SIGQUIT are the process's too. */
 static struct tn_spinlock lock = TN_SPINLOCK_INIT;
-static struct runtime *runtimes;  /* under the lock */
+struct runtime *tn_debug_runtimes; /* under the lock; tools/gdb finds it by its name */
 static unsigned on_quit;          /* under the lock: runtimes that want SIGQUIT */
 static _Atomic(uint32_t) ours;    /* threads that are workers or watchdogs; relaxed: see the proof, 3 */
 static _Atomic(uint32_t) blocked; /* threads that wait in a Tenter call; relaxed: see the proof, 2 */
@@ -56,6 +56,13 @@ void diagnose_unblocks(void)
 }
 
 /* ---- is anything moving? ---- */
+
+void each_block(struct runtime *rt, void (*visit)(struct fibre *f, void *arg), void *arg)
+{
+    struct fibre *f = atomic_load_explicit(&rt->stacks.all, memory_order_acquire); /* SL0 acquire */
+    for (; f != NULL; f = f->next_block)
+        visit(f, arg);
+}
 
 /* relaxed throughout: whoever is not stopped changes it anyway */
 enum doing TN_LOOKS fibre_doing(struct fibre *f)
@@ -88,7 +95,7 @@ static void count_fibre(struct fibre *f, void *census)
 static struct census count_fibres(struct runtime *rt)
 {
     struct census c = {0};
-    stacks_each(&rt->stacks, count_fibre, &c);
+    each_block(rt, count_fibre, &c);
     return c;
 }
 
@@ -135,7 +142,7 @@ static bool nobody_outside(void)
 static bool all_idle(uint64_t *parks)
 {
     *parks = 0;
-    for (struct runtime *r = runtimes; r != NULL; r = r->diagnosis.next)
+    for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
         if (!workers_idle(r, parks))
             return false;
     return true;
@@ -144,7 +151,7 @@ static bool all_idle(uint64_t *parks)
 static bool all_blocked(void)
 {
     bool some = false;
-    for (struct runtime *r = runtimes; r != NULL; r = r->diagnosis.next) {
+    for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next) {
         struct census c = count_fibres(r);
         if (c.n[DOING_RUN] + c.n[DOING_READY] != 0)
             return false;
@@ -164,7 +171,7 @@ static void look_for_deadlock(struct runtime *rt)
                  parks == again && rt->diagnosis.reported != parks + 1;
     if (found) {
         rt->diagnosis.reported = parks + 1;
-        dump(STDERR, runtimes, &here, "deadlock: every fibre is blocked, and nothing is left that could wake one");
+        dump(STDERR, tn_debug_runtimes, &here, "deadlock: every fibre is blocked, and nothing is left that could wake one");
     }
     tn_spinlock_unlock(&lock);
     if (found && rt->diagnosis.deadlock == TN_DEADLOCK_ABORT)
@@ -190,7 +197,7 @@ static void report_stall(const char *what)
     struct tn_where here;
     TN_HERE(here);
     tn_spinlock_lock(&lock);
-    dump(STDERR, runtimes, &here, what);
+    dump(STDERR, tn_debug_runtimes, &here, what);
     tn_spinlock_unlock(&lock);
 }
 
@@ -255,7 +262,7 @@ static void *watch(void *runtime)
         struct worker *w = stuck_worker(rt);
         m.look++;
         m.starved = NULL;
-        stacks_each(&rt->stacks, mark, &m);
+        each_block(rt, mark, &m);
         uint64_t now = 0;
         bool still = workers_idle(rt, &now) && fibres_blocked(rt) && now == parks;
         parks = now;
@@ -297,9 +304,9 @@ static void quit(const struct tn_where *here)
 {
     bool die = false;
     if (lock_patiently()) {
-        for (struct runtime *r = runtimes; r != NULL; r = r->diagnosis.next)
+        for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
             die = die || r->diagnosis.sigquit == TN_SIGQUIT_DIE;
-        dump(STDERR, runtimes, here, "SIGQUIT");
+        dump(STDERR, tn_debug_runtimes, here, "SIGQUIT");
         tn_spinlock_unlock(&lock);
     }
     if (die)
@@ -312,7 +319,7 @@ TN_API int tn_dump(int fd)
     TN_HERE(here);
     if (!lock_patiently())
         return EBUSY;
-    dump(fd, runtimes, &here, "dump");
+    dump(fd, tn_debug_runtimes, &here, "dump");
     tn_spinlock_unlock(&lock);
     return 0;
 }
@@ -336,12 +343,13 @@ void diagnose_misuse(struct fibre *self, const char *what)
 void diagnose_begin(struct runtime *rt, const struct tn_config *config)
 {
     struct diagnosis *d = &rt->diagnosis;
+    d->layout = tn_debug_layout;
     d->deadlock = config->deadlock;
     d->stall_ms = config->stall_ms;
     d->sigquit = config->sigquit;
     tn_spinlock_lock(&lock);
-    d->next = runtimes;
-    runtimes = rt;
+    d->next = tn_debug_runtimes;
+    tn_debug_runtimes = rt;
     if (d->sigquit != TN_SIGQUIT_OFF && on_quit++ == 0)
         tn_on_quit(quit);
     tn_spinlock_unlock(&lock);
@@ -360,7 +368,7 @@ void diagnose_end(struct runtime *rt)
         tn_thread_join(&d->watchdog);
     }
     tn_spinlock_lock(&lock);
-    struct runtime **at = &runtimes;
+    struct runtime **at = &tn_debug_runtimes;
     while (*at != NULL && *at != rt)
         at = &(*at)->diagnosis.next;
     if (*at == rt) { /* else it never began */

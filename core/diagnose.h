@@ -23,7 +23,16 @@ struct diagnosis {
     uint64_t reported; /* under that lock: the parks at which it was last found in a deadlock */
     struct tn_thread watchdog;
     _Atomic(uint32_t) stop; /* the watchdog shall end */
+    const void *layout;     /* for debuggers: so that the linker takes layout.c */
 };
+
+/* For debuggers, which find them by name: the first runtime; where things are (layout.c). */
+extern struct runtime *tn_debug_runtimes;
+struct layout_row {
+    char name[28];
+    uint32_t value;
+};
+extern const struct layout_row tn_debug_layout[];
 
 void diagnose_begin(struct runtime *rt, const struct tn_config *config);
 void diagnose_end(struct runtime *rt); /* its workers have ended */
@@ -42,6 +51,9 @@ void diagnose_await(struct runtime *rt, _Atomic(uint32_t) *word);
 void diagnose_misuse(struct fibre *self, const char *what);
 
 /* ---- for dump.c ---- */
+
+/* Every control block there is, living or not, without a lock: whoever holds one may be stopped. */
+void each_block(struct runtime *rt, void (*visit)(struct fibre *f, void *arg), void *arg);
 
 /* What a fibre is doing, as far as one can tell while others run. */
 enum doing { DOING_NOTHING, DOING_RUN, DOING_READY, DOING_WAIT, DOING_JOIN, DOING_ENDED, DOINGS };

@@ -2,8 +2,8 @@
  *
  * The dump: what every worker and every fibre does. The workers are stopped while it is written. Nothing here takes a
  * lock, allocates, or calls what a signal handler may not, since the thread that writes may have been interrupted
- * anywhere, and a stopped one may hold any lock. The list of all fibres is the slabs of stacks (stack.c): each fibre has
- * its control block there, and the block's join word tells whether it lives. So spawning pays nothing for it.
+ * anywhere, and a stopped one may hold any lock. All fibres are found by their control blocks, which are linked when
+ * their stacks are mapped (stack.c); a block's join word tells whether a fibre lives there. So spawning pays nothing.
  */
 #include "internal.h"
 
@@ -249,7 +249,7 @@ static void write_runtime(struct writing *wr, struct runtime *rt)
 {
     wr->written = 0;
     memset(wr->n, 0, sizeof wr->n);
-    stacks_each(&rt->stacks, count_fibre, wr);
+    each_block(rt, count_fibre, wr);
     put("runtime ");
     put_address(rt);
     put_count(": fibres: ", wr->n[DOING_RUN], " running, ");
@@ -260,8 +260,8 @@ static void write_runtime(struct writing *wr, struct runtime *rt)
     struct cluster *cl = atomic_load_explicit(&rt->clusters, memory_order_acquire); /* CL0 acquire */
     for (; cl != NULL; cl = cl->next)
         write_cluster(wr, cl);
-    stacks_each(&rt->stacks, write_cycle, NULL);
-    stacks_each(&rt->stacks, write_fibre, wr);
+    each_block(rt, write_cycle, NULL);
+    each_block(rt, write_fibre, wr);
     if (wr->written > TRACES)
         put_count("and ", wr->written - TRACES, " more\n");
 }

@@ -53,7 +53,8 @@ struct fibre {
     struct fibre *joins; /* whom it waits for in tn_join; NULL: it does not */
     struct tn_wait_note note;
 
-    char *stack; /* lowest usable byte, constant */
+    char *stack;              /* lowest usable byte, constant */
+    struct fibre *next_block; /* of all control blocks of the runtime, living or not, constant */
     char name[16];
     struct tn_sanitize sanitize;
 };
@@ -153,10 +154,11 @@ struct tn_stacks {
     size_t stride, usable; /* bytes from one stack to the next; of a stack without its guard */
     size_t fibre_bytes;    /* control block with module state, rounded to lines */
     struct tn_spinlock lock;
-    struct fibre *free;                 /* under the lock: chains of BATCH, linked by the first's token_next */
-    struct fibre *odd[STACK_CLASSES];   /* under the lock: ended ones of other sizes, linked by token_next */
-    _Atomic(struct stack_slab *) slabs; /* written under the lock; read without it by diagnoses */
-    unsigned colour;                    /* under the lock */
+    struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
+    struct fibre *odd[STACK_CLASSES]; /* under the lock: ended ones of other sizes, linked by token_next */
+    struct stack_slab *slabs;         /* under the lock */
+    _Atomic(struct fibre *) all;      /* every control block, by next_block; written under the lock, grows only */
+    unsigned colour;                  /* under the lock */
 };
 
 struct runtime {
@@ -204,8 +206,6 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
 void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
 struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable);
 void stacks_give_odd(struct tn_stacks *s, struct fibre *f);
-/* Every control block there is, living or not. Takes no lock: whoever holds it may be stopped (dump.c). */
-void stacks_each(struct tn_stacks *s, void (*visit)(struct fibre *f, void *arg), void *arg);
 
 /* ---- hot.c ---- */
 void *worker_main(void *worker);

@@ -141,6 +141,12 @@ void *tn_context_switch(void **from, void *to, void *arg);
 /* Which it is: "asm" or "ucontext". */
 extern const char tn_context_name[];
 
+/* Where a debugger finds them, which cannot call us: offsets from the context. `sp` < 0: the stack pointer is the
+ * context's own address plus sp_add. */
+extern const struct tn_context_layout {
+    int32_t pc, fp, sp, sp_add;
+} tn_context_layout;
+
 /* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
 void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
 

@@ -43,11 +43,9 @@ static struct fibre *block_of(struct tn_stacks *s, char *at, size_t stride, unsi
 
 void stacks_fini(struct tn_stacks *s)
 {
-    /* relaxed: nobody else is left */
-    struct stack_slab *next = atomic_load_explicit(&s->slabs, memory_order_relaxed);
-    while (next != NULL) {
-        struct stack_slab *slab = next;
-        next = slab->next;
+    while (s->slabs != NULL) {
+        struct stack_slab *slab = s->slabs;
+        s->slabs = slab->next;
         for (size_t i = 0; TN_SANITIZES && i < slab->bytes / slab->stride; i++)
             tn_sanitize_drop(
                 &block_of(s, (char *)slab->base + i * slab->stride, slab->stride, slab->colour + (unsigned)i)
@@ -79,11 +77,14 @@ static struct stack_slab *map_slab(size_t stride, size_t n, unsigned colour)
     return NULL;
 }
 
-static void keep_slab(struct tn_stacks *s, struct stack_slab *slab)
+/* A new slab, with its control blocks from `first` to `last` on the list of all. */
+static void keep_slab(struct tn_stacks *s, struct stack_slab *slab, struct fibre *first, struct fibre *last)
 {
     tn_spinlock_lock(&s->lock);
-    slab->next = atomic_load_explicit(&s->slabs, memory_order_relaxed); /* relaxed: under the lock */
-    atomic_store_explicit(&s->slabs, slab, memory_order_release);       /* SL0 release: it is complete */
+    slab->next = s->slabs;
+    s->slabs = slab;
+    last->next_block = atomic_load_explicit(&s->all, memory_order_relaxed); /* relaxed: under the lock */
+    atomic_store_explicit(&s->all, first, memory_order_release);            /* SL0 release: they are linked */
     tn_spinlock_unlock(&s->lock);
 }
 
@@ -103,6 +104,7 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n)
         return chain;
 
     struct stack_slab *slab = map_slab(s->stride, STACK_BATCH, colour);
+    struct fibre *last = NULL;
     *n = 0;
     if (slab == NULL)
         return NULL;
@@ -110,10 +112,12 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n)
         struct fibre *f = block_of(s, (char *)slab->base + i * s->stride, s->stride, colour + i);
         f->stack = (char *)slab->base + i * s->stride + tn_page();
         f->pub.link.next = (struct tn_link *)(void *)chain;
+        f->next_block = chain;
+        last = last != NULL ? last : f;
         chain = f;
     }
     *n = STACK_BATCH;
-    keep_slab(s, slab);
+    keep_slab(s, slab, chain, last);
     return chain;
 }
 
@@ -156,10 +160,10 @@ struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable)
     struct stack_slab *slab = map_slab(stride, 1, colour);
     if (slab == NULL)
         return NULL;
-    keep_slab(s, slab);
     f = block_of(s, slab->base, stride, colour);
     f->stack = (char *)slab->base + page;
     f->exclusive_stack = (uint32_t)pages;
+    keep_slab(s, slab, f, f);
     return f;
 }
 
@@ -175,12 +179,4 @@ void stacks_give_odd(struct tn_stacks *s, struct fibre *f)
     f->token_next = s->odd[class];
     s->odd[class] = f;
     tn_spinlock_unlock(&s->lock);
-}
-
-void stacks_each(struct tn_stacks *s, void (*visit)(struct fibre *f, void *arg), void *arg)
-{
-    struct stack_slab *slab = atomic_load_explicit(&s->slabs, memory_order_acquire); /* SL0 acquire */
-    for (; slab != NULL; slab = slab->next)
-        for (size_t i = 0; i < slab->bytes / slab->stride; i++)
-            visit(block_of(s, (char *)slab->base + i * slab->stride, slab->stride, slab->colour + (unsigned)i), arg);
 }

@@ -5,6 +5,7 @@
  */
 #include "harness.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,39 @@ static __attribute__((noinline)) void *planted_use_after_free(void *arg)
     tn_yield_hard();
     *shared = 1;
     return arg;
+}
+
+/* The address of a local leaves by way of memory, so that no compiler sees where it comes from. */
+static __attribute__((noinline)) void leave_local(int value)
+{
+    volatile int local = value;
+    shared = (int *)(uintptr_t)&local;
+}
+
+static __attribute__((noinline)) void *planted_use_after_return(void *arg)
+{
+    leave_local((int)(uintptr_t)arg);
+    tn_yield_hard(); /* the fibre's fake stack is kept over a switch */
+    return (void *)(uintptr_t)*shared;
+}
+
+static __attribute__((noinline)) void *planted_uninitialised(void *arg)
+{
+    int *p = malloc(sizeof *p);
+    shared = p;
+    tn_yield_hard();
+    if (*shared == (int)(uintptr_t)arg)
+        plain++;
+    free(p);
+    return NULL;
+}
+
+static __attribute__((noinline)) void *planted_signed_overflow(void *arg)
+{
+    int n = (int)(uintptr_t)arg;
+    tn_yield();
+    plain = n + 1;
+    return NULL;
 }
 
 static __attribute__((noinline)) void *planted_shift(void *arg)
@@ -91,13 +125,15 @@ static void test_address(void)
         SKIP("not with AddressSanitizer");
     found((struct plant){planted_overflow, 40}, "stack-buffer-overflow", "planted_overflow");
     found((struct plant){planted_use_after_free, 0}, "heap-use-after-free", "planted_use_after_free");
+    found((struct plant){planted_use_after_return, 1}, "stack-use-after-return", "planted_use_after_return");
 }
 
 static void test_undefined(void)
 {
     if (!build_has("sanitize=undefined"))
         SKIP("not with UndefinedBehaviorSanitizer");
-    found((struct plant){planted_shift, 40}, "shift exponent", "test_sanitize.c");
+    found((struct plant){planted_shift, 40}, "shift exponent", "planted_shift");
+    found((struct plant){planted_signed_overflow, INT_MAX}, "signed integer overflow", "planted_signed_overflow");
 }
 
 static void test_thread(void)
@@ -107,12 +143,22 @@ static void test_thread(void)
     found((struct plant){planted_race, 0}, "data race", "planted_race");
 }
 
+/* Valgrind watches whoever is started under it, and says at their end that something was wrong. */
+static void test_valgrind(void)
+{
+    if (!build_has("sanitize=valgrind"))
+        SKIP("not with valgrind");
+    found((struct plant){planted_use_after_free, 0}, "Invalid write of size 4", "planted_use_after_free");
+    found((struct plant){planted_uninitialised, 0}, "depends on uninitialised value", "planted_uninitialised");
+}
+
 int main(void)
 {
     static const struct test tests[] = {
         {"AddressSanitizer sees into fibres", test_address},
         {"UndefinedBehaviorSanitizer too", test_undefined},
         {"ThreadSanitizer too", test_thread},
+        {"valgrind too", test_valgrind},
     };
     return HARNESS_RUN("sanitize", tests);
 }
