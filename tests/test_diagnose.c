@@ -71,9 +71,7 @@ static void *cycle(void *arg)
     static const char *const names[] = {"ann", "bob", "cid"};
     for (uintptr_t i = 0; i < 3; i++)
         ring[i] = named(names[i], joins_next, (void *)i);
-    tn_fibre *late = named("dot", joins_next, (void *)0); /* joins no part of the cycle: bob is being joined by ann */
     atomic_store(&ready, 1);
-    tn_join(late, NULL);
     tn_wait_prepare();
     tn_wait(TN_FOREVER, NULL);
     return arg;
@@ -568,9 +566,11 @@ static void *churns(void *arg)
     return arg;
 }
 
+static int dumps_each;
+
 static void *dumper(void *fd)
 {
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < dumps_each; i++)
         CHECK_EQUAL(tn_dump(*(int *)fd), 0);
     return NULL;
 }
@@ -601,12 +601,13 @@ static int storm(void *arg)
         begun += strcmp(line, "tenter: dump\n") == 0;
         ended += strcmp(line, "tenter: end of the dump\n") == 0;
     }
-    return begun != 100 || ended != 100;
+    return begun != 2 * dumps_each || ended != 2 * dumps_each;
 }
 
 static void test_storm(void)
 {
     atomic_store(&let_go, false);
+    dumps_each = build_has("sanitize=none") ? 50 : 5; /* a thread that is slow to stop is waited for */
     int status = harness_child(storm, NULL, err, sizeof err);
     show(CHECK(exited(status, 0)), status);
 }

@@ -16,8 +16,8 @@ from __future__ import annotations
 import struct
 from typing import Any, Iterator
 
-import gdb  # type: ignore[import-not-found]
-import gdb.unwinder  # type: ignore[import-not-found]
+import gdb  # type: ignore
+import gdb.unwinder  # type: ignore
 
 # Of each processor: its registers for pc, sp, frame pointer.
 REGISTERS = {
