@@ -28,9 +28,9 @@ enum { NAP_NS = 100000000, NAP_MAX_NS = 1000000000, LOOKS = 4, STDERR = 2 };
 /* Of the process, since threads and SIGQUIT are the process's too. */
 static struct tn_spinlock lock = TN_SPINLOCK_INIT;
 struct runtime *tn_debug_runtimes; /* under the lock; tools/gdb finds it by its name */
-static unsigned on_quit;          /* under the lock: runtimes that want SIGQUIT */
-static _Atomic(uint32_t) ours;    /* threads that are workers or watchdogs; relaxed: see the proof, 3 */
-static _Atomic(uint32_t) blocked; /* threads that wait in a Tenter call; relaxed: see the proof, 2 */
+static unsigned on_quit;           /* under the lock: runtimes that want SIGQUIT */
+static _Atomic(uint32_t) ours;     /* threads that are workers or watchdogs; relaxed: see the proof, 3 */
+static _Atomic(uint32_t) blocked;  /* threads that wait in a Tenter call; relaxed: see the proof, 2 */
 
 void diagnose_worker_begins(struct worker *w)
 {
@@ -171,7 +171,8 @@ static void look_for_deadlock(struct runtime *rt)
                  parks == again && rt->diagnosis.reported != parks + 1;
     if (found) {
         rt->diagnosis.reported = parks + 1;
-        dump(STDERR, tn_debug_runtimes, &here, "deadlock: every fibre is blocked, and nothing is left that could wake one");
+        dump(STDERR, tn_debug_runtimes, &here,
+             "deadlock: every fibre is blocked, and nothing is left that could wake one");
     }
     tn_spinlock_unlock(&lock);
     if (found && rt->diagnosis.deadlock == TN_DEADLOCK_ABORT)
@@ -328,10 +329,15 @@ void diagnose_misuse(struct fibre *self, const char *what)
 {
     struct tn_where here;
     TN_HERE(here);
-    uintptr_t pc[3];
-    unsigned n = tn_backtrace(&here, (uintptr_t)self->stack, (uintptr_t)self, pc, 3);
-    tn_spinlock_lock(&lock); /* of the symbols */
-    struct tn_symbol s = n != 0 ? tn_symbol(pc[n - 1]) : (struct tn_symbol){0};
+    uintptr_t pc[6];
+    unsigned n = tn_backtrace(&here, (uintptr_t)self->stack, (uintptr_t)self, pc, 6);
+    struct tn_symbol s = {.function = ""};
+    tn_spinlock_lock(&lock);           /* of the symbols */
+    for (unsigned i = 1; i < n; i++) { /* the first one that is no part of Tenter */
+        s = tn_symbol(pc[i]);
+        if (s.function == NULL || strncmp(s.function, "tn_", 3) != 0)
+            break;
+    }
     tn_message("tenter: fibre '%s' %s%s%s", self->name, what, s.function != NULL && *s.function ? ", in " : "",
                s.function != NULL ? s.function : "");
     tn_symbols_close();

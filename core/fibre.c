@@ -298,12 +298,18 @@ static bool commit_join(struct fibre *self, void *arg)
     return tn_joinword_register(&j->child->join, (uintptr_t)self, &j->found);
 }
 
+/* It may be migrating: either cluster is of this runtime. */
+static TN_LOOKS __attribute__((noinline)) struct runtime *runtime_of(struct fibre *f)
+{
+    return cluster_of(*(struct tn_cluster *volatile *)&f->pub.cluster)->rt;
+}
+
 static __attribute__((noinline)) int join_thread(struct fibre *f)
 {
     _Alignas(16) struct thread_joiner self; /* room for the tag */
     atomic_init(&self.done, 0);
     uintptr_t open = TN_JOIN_OPEN;
-    struct runtime *rt = cluster_of(f->pub.cluster)->rt;
+    struct runtime *rt = runtime_of(f);
     diagnose_blocks();
     if (!tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open)) {
         diagnose_unblocks();
