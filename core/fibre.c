@@ -241,8 +241,7 @@ TN_API __attribute__((noinline, flatten)) void tn_yield(void)
     }
     COUNT(w, COUNT_YIELD);
     /* relaxed: a hint, the next yield sees what this one missed */
-    bool hard =
-        (++w->yields % HARD_EVERY) == 0 || atomic_load_explicit(&w->pub.cluster->idle, memory_order_relaxed) != 0;
+    bool hard = (++w->yields % HARD_EVERY) == 0 || tn_hungry(w->pub.cluster);
     if (__builtin_expect(hard, 0))
         tn_yield_hard();
     else

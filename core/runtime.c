@@ -136,6 +136,7 @@ TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
     for (uint32_t i = cl->pub.used; rc == 0 && n > 0 && i-- > 0;) {
         struct worker *w = worker_of(cl->pub.workers[i]);
         if (w->state == WORKER_UNBORN && tn_idle_withdraw(&cl->idle, &w->slot)) {
+            tn_idle_leave(&cl->idle, &w->slot);
             w->slot.unborn = false;
             w->state = WORKER_EMPTY;
         } else if (w->state == WORKER_RUNS) {
@@ -234,7 +235,8 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     if (cl == NULL)
         return ENOMEM;
     cl->rt = rt;
-    cl->idle.count = &cl->pub.idle;
+    cl->idle.hungry = &cl->pub.hungry;
+    cl->idle.n_busy = &cl->pub.busy;
     cl->idle_mode = config->idle;
     cl->spin_us = config->spin_us;
     cl->pin = config->pin;

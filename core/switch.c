@@ -21,7 +21,7 @@ static inline struct tn_worker *member(struct worker *w, struct cluster *cl)
 /* After a fibre of `cl` became ready: see that somebody will run it. `placed` is what ready() returned. */
 static inline void notify(struct cluster *cl, int placed)
 {
-    if (__builtin_expect(tn_idle_wanted(&cl->idle), 0))
+    if (__builtin_expect(tn_idle_wanted(&cl->idle, placed != TN_HELD), 0))
         wake_worker(cl, placed <= TN_FOR(0) ? &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot : NULL);
 }
 

@@ -166,7 +166,7 @@ static void test_settings(void)
     unsetenv("TENTER_STACK");
     CHECK_EQUAL(tn_start(&rt, NULL), 0); /* all defaults */
     tn_describe_cluster(tn_cluster_first(rt), text, sizeof text);
-    CHECK(strstr(text, "\"spin_us\":30") != NULL);
+    CHECK(strstr(text, "\"spin_us\":100") != NULL);
     CHECK(tn_workers(tn_cluster_first(rt)) >= 1);
     CHECK_EQUAL(tn_stop(rt), 0);
 }

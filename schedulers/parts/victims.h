@@ -36,4 +36,16 @@ static inline struct tn_worker *tn_victim_nearest(struct tn_worker *me, uint32_t
     return me->cluster->workers[(me->index + right + 1 + beyond) % used];
 }
 
+/* All others that are busy, from the one that has been so longest (000 §3.2.2-3). `last`: where the round has come to. */
+static inline struct tn_worker *tn_victim_busy(struct tn_worker *me, uint32_t used, unsigned attempt,
+                                               struct tn_worker **last)
+{
+    if (attempt >= used) /* the list changes all the time: not for ever */
+        return NULL;
+    struct tn_worker *w = tn_busy_after(me->cluster, attempt == 0 ? NULL : *last);
+    if (w == me)
+        w = tn_busy_after(me->cluster, me);
+    return *last = w;
+}
+
 #endif
