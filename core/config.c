@@ -14,7 +14,7 @@ enum { CONFIG_STACK_MIN = 16384 };
       "000 §3.2")                                                                                                    \
     K(stack, NULL, 65536, CONFIG_STACK_MIN, (int64_t)TN_STACK_MAX, "bytes", "size of a fibre's stack", "004 §3.3.1") \
     K(idle, "block|spin|spin-block", 2, 0, 2, "", "what a worker without work does", "000 §3.2.3")                   \
-    K(spin_us, NULL, 100, 0, 1000000, "us", "spin-block: how long a worker looks for work before it blocks",          \
+    K(spin_us, NULL, 100, 0, 1000000, "us", "spin-block: how long a worker looks for work before it blocks",         \
       "000 §3.2.3")                                                                                                  \
     K(pin, NULL, 0, 0, 1, "", "1: pin each worker to a processor of its own", "000 §2.3.2")                          \
     K(on_demand, NULL, 0, 0, 1, "", "1: start a worker's thread only when there is work for it", "004 §3.3.5")       \

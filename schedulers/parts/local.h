@@ -97,7 +97,7 @@ struct local_worker {
     bool was_fair;  /* the last fair call looked at the shared queues first */
     uint32_t ticks; /* fibres taken from shared queues; layout=global: calls of next */
     uint32_t start; /* of this round of victims */
-    struct tn_worker *last;
+    struct tn_victim_walk walk;
     local_open *open;
 
     /* thieves: since when the owner has not moved */
@@ -380,7 +380,7 @@ static struct tn_worker *local_victim(struct tn_worker *me, unsigned attempt)
     if (KNOB(me->cluster, victims) == VICTIMS_NEAREST)
         return tn_victim_nearest(me, used, attempt, (unsigned)KNOB(me->cluster, nearest));
     if (KNOB(me->cluster, victims) == VICTIMS_BUSY)
-        return tn_victim_busy(me, used, attempt, &local_of(me)->last);
+        return tn_victim_busy(me, used, attempt, &local_of(me)->walk);
     return tn_victim_random(me, used, attempt, &local_of(me)->start);
 }
 
