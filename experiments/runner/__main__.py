@@ -54,7 +54,7 @@ def entry(argv: list[str]) -> int:
     except Stop as error:
         print(f"tenter: {error}", file=sys.stderr)
         return error.code
-    except SystemExit as error:                     # argparse
+    except SystemExit as error:                     # --help
         return error.code if isinstance(error.code, int) else USAGE
     except KeyboardInterrupt:
         print("tenter: interrupted", file=sys.stderr)

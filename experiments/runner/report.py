@@ -2,7 +2,6 @@
 """The verb `plot`, and report.html: one self-contained page of a results folder."""
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any, Iterable, Sequence
@@ -11,6 +10,7 @@ import jinja2
 import pandas as pd
 
 from . import figures, stats, tidy
+from .arguments import Parser
 from .errors import GOOD, INCOMPLETE, Stop
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,15 +204,15 @@ def recorded_command(results_dir: Path) -> str:
 
 def plot_main(argv: list[str]) -> int:
     """./tenter plot [RESULTS_DIR] [FIGURE…]"""
-    parser = argparse.ArgumentParser(
-        prog="./tenter plot", allow_abbrev=False,
+    parser = Parser(
+        "plot",
         description="Draw the figures of a results folder again: all that its matrix names, and "
                     "the report; or only the figures that are named.",
         epilog="Figures: " + ", ".join(figures.known()) + ". Exit codes: 0 drawn; 2 usage; "
                "3 some figure found no data.")
     parser.add_argument("words", nargs="*", metavar="RESULTS_DIR FIGURE",
                         help="the folder (default: results/latest), then figures")
-    words = parser.parse_args(argv).words
+    words = parser.parse(argv).words
     folder = ROOT / "results" / "latest"
     if words and (Path(words[0]).is_dir() or "/" in words[0]):
         folder = Path(words.pop(0))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from . import environment, invoke, known, matrix as matrices, plan
+from .arguments import Parser
 from .build import Build, Builder, MesonBuilder, Variant, build, digest
 from .errors import GOOD, INCOMPLETE, INTERNAL, INTERRUPTED, WRONG, Stop, nearest
 from .export import finish
@@ -42,9 +43,9 @@ class Outcome:
     plan: dict[str, Any] | None = None
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter run", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "run",
         description="Build each variant of a matrix, run each of its cells, keep every sample, "
                     "draw the figures. One cell in one block is one process.",
         epilog="Exit codes: 0 every cell is good; 1 a program gave a wrong answer; 2 usage; "
@@ -74,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     outcome = run(argv)
     _print(outcome, args.json)
     return outcome.code
@@ -105,7 +106,7 @@ def run(argv: list[str], root: Path = ROOT, builder: Builder | None = None,
         results: Path | None = None, figures: Sequence[str] | None = None) -> Outcome:
     """The verb without its printing; `results` is the folder of results folders, `figures` what to
     draw in place of what the matrix names."""
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     if args.limit is not None and args.limit < 1:
         raise Stop(f"--limit {args.limit}: at least 1")
     with _interruptible():

@@ -180,6 +180,11 @@ class Verbs(unittest.TestCase):
     def test_errors_are_one_line(self) -> None:
         code, out, err = self.entry("run", "no-such-matrix", "--plan")
         self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+        for verb in command.VERBS:
+            code, out, err = self.entry(verb, "--jsn")
+            self.assertEqual((code, out), (2, ""))
+            self.assertRegex(err, f"^tenter: ./tenter {verb}: unknown option --jsn "
+                             r"\(.*\); ./tenter \w+ --help says more\n$")
 
     def test_an_internal_error_is_one_line_and_a_file(self) -> None:
         fault = RuntimeError("odd\nindeed")
@@ -196,7 +201,7 @@ class Verbs(unittest.TestCase):
             self.assertEqual(self.entry("doctor")[0], 130)
 
     def test_help_of_each_verb(self) -> None:
-        for verb in ("run", "test", "list", "doctor"):
+        for verb in command.VERBS:
             code, out, _ = self.entry(verb, "--help")
             self.assertEqual(code, 0)
             self.assertIn(f"usage: ./tenter {verb}", out)

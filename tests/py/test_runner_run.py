@@ -279,12 +279,15 @@ class Options(TreeCase):
         self.assertEqual((table["results"], table["counts"], table["missing"], table["exit"]),
                          (str(self.out), {"ok": 2}, 10, 3))
 
-    def test_help_and_usage(self) -> None:
-        for argv, code in ((["--help"], 0), (["--lmit", "3"], 2), (["--order", "x"], 2)):
-            with self.assertRaises(SystemExit) as caught, mock.patch("sys.stdout"), \
-                    mock.patch("sys.stderr"):
-                main(argv)
-            self.assertEqual(caught.exception.code, code)
+    def test_usage(self) -> None:
+        for argv, text in ((("--lmit", "3"), "unknown option --lmit (nearest: --limit)"),
+                           (("--plam=3",), "unknown option --plam (nearest: --plan)"),
+                           (("--order", "block"), "--order: there is no 'block' (nearest: blocks)"),
+                           (("--limit", "many"), "--limit: invalid int value: 'many'"),
+                           (("m", "--seed"), "--seed: expected one argument"),
+                           (("m", "n"), "'n' is one argument too many")):
+            self.assertEqual(self.stops(*argv, out=False),
+                             f"./tenter run: {text}; ./tenter run --help says more")
 
 
 # -- cut short ------------------------------------------------------------------------------------
