@@ -8,7 +8,7 @@ from typing import Any
 
 from . import known, matrix as matrices
 from .arguments import Parser
-from .build import Build, Builder, MesonBuilder, Variant, build
+from .build import Build, Builder, MesonBuilder, build
 from .errors import GOOD, Stop
 from .progress import say
 
@@ -35,9 +35,7 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
 
 
 def _workloads(root: Path, builder: Builder) -> list[dict[str, Any]]:
-    modules = known.modules(root)
-    built: Build = build(builder, Variant((("schedulers", ",".join(modules)),)),
-                         known.sources(root))
+    built: Build = build(builder, known.everything(root), known.sources(root))
     out: list[dict[str, Any]] = []
     for name in known.sources(root):
         entry: dict[str, Any] = {"name": name, "options": None, "missing": None}

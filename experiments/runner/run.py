@@ -53,7 +53,8 @@ def parser() -> Parser:
     add = out.add_argument
     add("matrix", nargs="?", metavar="MATRIX", help="a name that ./tenter list shows, or a YAML "
         "file (default: quick)")
-    add("--plan", action="store_true", help="print each cell and an estimate, run nothing")
+    add("--plan", action="store_true", help="check the matrix, print each cell and an estimate, "
+        "run nothing (programs are built once, to be asked for their options and knobs)")
     add("--resume", nargs="?", const="", metavar="DIR",
         help="run what a results folder still lacks (default: the newest of this matrix)")
     add("--retry-failed", action="store_true",
@@ -206,7 +207,7 @@ class _Run:
         return loaded
 
     def all(self) -> Outcome:
-        knobs = known.check_names(self.root, self.matrix)
+        known.check_names(self.root, self.matrix)
         cells = plan.shard(plan.only(self.matrix, self.args.only), self.args.shard)
         if not cells:
             raise Stop("no cell is left: see --only and --shard")
@@ -215,10 +216,11 @@ class _Run:
         for note in self.matrix.notes:
             say(f"note: {note}")
         if self.args.plan:
+            for note in known.check_plan(self.root, self.builder, self.matrix, cells):
+                say(f"note: {note}")
             return self._planned(cells, todo, estimator)
         try:
-            if knobs:
-                known.check_knobs(self.matrix, known.config(self.root, self.builder))
+            known.check_knobs(self.root, self.builder, self.matrix)
             self._build(cells)
         except KeyboardInterrupt:
             say("interrupted while building; nothing was measured, start again as you did")

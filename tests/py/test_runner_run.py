@@ -118,6 +118,12 @@ class Options(TreeCase):
         self.assertEqual(outcome.plan["estimate_s"], 12 * plan.GUESS)
         self.assertFalse(self.results.exists())
 
+    def test_plan_says_what_it_could_not_check(self) -> None:
+        self.matrix("factors: {program: [good, peer]}\noptional: true\n")
+        self.assertEqual(self.run_it("m", "--plan").code, 0)
+        self.assertEqual(self.heard, ["note: the options of peer are not checked: there is no "
+                                      "program 'peer' in this build"])
+
     def test_only(self) -> None:
         self.run_it("m", "--only", "scheduler=fifo", "--only", "workers=1,3")
         self.assertEqual({(r["params"]["scheduler"], r["params"]["workers"])
