@@ -93,17 +93,28 @@ def statuses(rows: list[dict[str, Any]], gone: list[bool]) -> dict[str, int]:
 
 
 def failures(rows: list[dict[str, Any]], gone: list[bool]) -> list[dict[str, str]]:
-    """Each invocation that is not good, with its message and where its output lies."""
+    """Each invocation that is not good, with its message and where its output lies; the skipped ones
+    of an optional peer in one line."""
     out = []
+    peers: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row, old in zip(rows, gone):
         if row.get("status") == "ok" or old:
             continue
+        program, message = tidy.program_of(row), str(row.get("message") or "")
+        if row.get("optional") and row.get("status") == "skipped":
+            peers.setdefault((program, message), []).append(row)
+            continue
         params = ", ".join(f"{k} {v}" for k, v in (row.get("params") or {}).items()
                            if k != "program")
-        out.append({"cell": f"{tidy.program_of(row)}: {params}", "block": str(row.get("block")),
-                    "status": str(row.get("status")), "message": str(row.get("message") or ""),
+        out.append({"cell": f"{program}: {params}", "block": str(row.get("block")),
+                    "status": str(row.get("status")), "message": message,
                     "optional": "peer not installed" if row.get("optional") else "",
                     "output": str(row.get("output_path") or "")})
+    for (program, message), alike in peers.items():
+        cells = len({str(r.get("cell")) for r in alike})
+        out.append({"cell": f"{program}: {cells} cells, {len(alike)} invocations", "block": "–",
+                    "status": "skipped", "message": message, "optional": "peer not installed",
+                    "output": str(alike[0].get("output_path") or "")})
     return out
 
 

@@ -253,7 +253,8 @@ class _Run:
         for variant, programs in wanted.items():
             self.builds[variant] = build(self.builder, variant, programs)
             for program, problem in self.builds[variant].problems.items():
-                say(f"{program} ({variant.name}): {problem}")
+                if program not in self.builds[variant].absent:      # its rows say so
+                    say(f"{program} ({variant.name}): {problem}")
         for path in [p for b in self.builds.values() for p in b.programs.values()]:
             self.binaries[path] = digest(path)
         options: dict[Path, Any] = {}
@@ -314,8 +315,7 @@ class _Run:
                 row = self._invoke(results, invocation, env["env_id"])
                 estimator.learn(plan.cell_key(invocation.cell), row["wall_s"], row["status"])
                 left = sum(estimator.seconds(i.cell) for i in part[number + 1:])
-                progress.ended(f"{invocation.cell.label()} block={invocation.block}",
-                               row["status"], row["message"], row["wall_s"], left)
+                progress.ended(f"{invocation.cell.label()} block={invocation.block}", row, left)
                 if row["status"] == "interrupted":
                     raise KeyboardInterrupt
         except KeyboardInterrupt:

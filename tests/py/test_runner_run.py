@@ -79,6 +79,15 @@ class Statuses(TreeCase):
     def test_optional_peer(self) -> None:
         self.one("peer", 0, "skipped", "no program 'peer'", "optional: true\n")
 
+    def test_optional_peers_are_told_of_once(self) -> None:
+        self.matrix("factors: {program: [peer, unsupported], workers: [1, 2]}\noptional: true\n"
+                    "blocks: 2\nbuild: {observe: [off, counters]}\n")
+        self.assertEqual(self.run_it("m").code, 0)
+        self.assertEqual(self.statuses(), ["skipped"] * 16)
+        told = [text.partition("] ")[2].partition(";")[0] for text in self.heard]
+        self.assertEqual(sorted(told), ["peer: skipped: there is no program 'peer' in this build",
+                                        "unsupported: skipped: unsupported here: no such hardware"])
+
     def test_a_variant_that_does_not_compile_stops_no_other(self) -> None:
         self.matrix("program: good\nfactors: {scheduler: [broken, fifo]}\nblocks: 1\n")
         self.assertEqual(self.run_it("m").code, 3)
