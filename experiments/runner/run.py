@@ -5,12 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import shlex
 import signal
-import sys
-import traceback
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Sequence
@@ -18,29 +14,16 @@ from typing import Any, Sequence
 from . import environment, invoke, known, matrix as matrices, plan
 from .arguments import Parser
 from .build import Build, Builder, MesonBuilder, Variant, build, digest
-from .errors import GOOD, INCOMPLETE, INTERNAL, INTERRUPTED, WRONG, Stop, nearest
-from .export import finish
+from .errors import INTERRUPTED, Stop, nearest
 from .matrix import Cell, Matrix
+from .merge import merge
+from .outcome import FINISHED, Outcome, conclude, count
 from .plan import Estimator, Invocation, human
 from .progress import Progress, say
-from .store import Results, newest
+from .store import Results, mark_latest, newest
 
 ROOT = Path(__file__).resolve().parents[2]
-FINISHED = ("ok", "failed", "timeout", "skipped", "invalid", "saturated")
 TO_RETRY = ("failed", "timeout", "skipped", "invalid")
-
-
-@dataclass
-class Outcome:
-    """What a run came to: its folder, the statuses of its invocations, the exit code."""
-
-    code: int = GOOD
-    folder: Path | None = None
-    counts: dict[str, int] = field(default_factory=dict)
-    invocations: int = 0
-    missing: int = 0
-    paths: dict[str, str] = field(default_factory=dict)
-    plan: dict[str, Any] | None = None
 
 
 def parser() -> Parser:
@@ -64,6 +47,8 @@ def parser() -> Parser:
     add("--only", action="append", default=[], metavar="FACTOR=VALUE",
         help="only such cells; may be given several times, and values be separated by commas")
     add("--shard", metavar="I/N", help="the I-th of N parts of the cells")
+    add("--merge", nargs="+", type=Path, metavar="DIR", help="put the results folders of shards "
+        "together in a new one, with one report; refused where matrix or build differ")
     add("--limit", type=int, metavar="N", help="stop after N invocations; --resume goes on")
     add("--quick", action="store_true", help="fewer blocks and repetitions")
     add("--seed", type=int, metavar="N", help="seed of the order and of the programs")
@@ -110,9 +95,20 @@ def run(argv: list[str], root: Path = ROOT, builder: Builder | None = None,
     args = parser().parse(argv)
     if args.limit is not None and args.limit < 1:
         raise Stop(f"--limit {args.limit}: at least 1")
+    if args.merge:
+        for name in ("plan", "resume", "retry_failed", "rerun", "only", "shard", "limit", "quick",
+                     "seed", "order"):
+            if getattr(args, name) not in (None, False, []):
+                raise Stop(f"--merge runs nothing: leave out --{name.replace('_', '-')}")
+        return merge(args.merge, args.matrix, args.out, _command(argv), root,
+                     results or root / "results", figures)
     with _interruptible():
         return _Run(args, argv, root, builder or MesonBuilder(root, say=say),
                     results or root / "results", figures).all()
+
+
+def _command(argv: list[str]) -> str:
+    return shlex.join(["./tenter", "run", *argv])
 
 
 @contextlib.contextmanager
@@ -136,15 +132,13 @@ class _Run:
                  results: Path, figures: Sequence[str] | None) -> None:
         self.args, self.root, self.builder, self.results = args, root, builder, results
         self.figures = figures
-        self.command = shlex.join(["./tenter", "run", *argv])
+        self.command = _command(argv)
         self.resuming = args.resume is not None or args.retry_failed or args.rerun
         self.recorded: dict[str, Any] = {}
         self.folder = self._folder()
         self.matrix = self._matrix()
         self.builds: dict[Variant, Build] = {}
         self.binaries: dict[Path, str] = {}
-        names = [c.build["schedulers"] for c in self.matrix.cells if "schedulers" in c.build]
-        self.default_modules = names[0] if names else "fifo"
 
     # -- what to run --
 
@@ -231,7 +225,7 @@ class _Run:
     def _planned(self, cells: list[Cell], todo: list[Invocation],
                  estimator: Estimator) -> Outcome:
         blocks = self.matrix.blocks
-        table = [{"cell": c.label(), "variant": self._variant(c).name, "invocations": blocks,
+        table = [{"cell": c.label(), "variant": self.matrix.variant(c).name, "invocations": blocks,
                   "estimate_s": round(estimator.seconds(c), 3), "optional": c.optional}
                  for c in cells]
         total = sum(estimator.seconds(i.cell) for i in todo)
@@ -241,13 +235,10 @@ class _Run:
 
     # -- build --
 
-    def _variant(self, cell: Cell) -> Variant:
-        return Variant.of({"schedulers": self.default_modules, **cell.build})
-
     def _build(self, cells: list[Cell]) -> None:
         wanted: dict[Variant, list[str]] = {}
         for cell in cells:
-            programs = wanted.setdefault(self._variant(cell), [])
+            programs = wanted.setdefault(self.matrix.variant(cell), [])
             if cell.program not in programs:
                 programs.append(cell.program)
         for variant, programs in wanted.items():
@@ -259,7 +250,7 @@ class _Run:
             self.binaries[path] = digest(path)
         options: dict[Path, Any] = {}
         for cell in cells:
-            binary = self.builds[self._variant(cell)].programs.get(cell.program)
+            binary = self.builds[self.matrix.variant(cell)].programs.get(cell.program)
             if binary is None:
                 continue
             if binary not in options:
@@ -274,7 +265,7 @@ class _Run:
     # -- run --
 
     def _id(self, cell: Cell) -> str:
-        path = self.builds[self._variant(cell)].programs.get(cell.program)
+        path = self.builds[self.matrix.variant(cell)].programs.get(cell.program)
         return cell.id(self.binaries[path] if path else None)
 
     def _pending(self, results: Results, todo: list[Invocation]) -> list[Invocation]:
@@ -291,7 +282,7 @@ class _Run:
             say("the last line of rows.jsonl was torn and is measured again")
         results.write("matrix.yaml", self.matrix.path.read_text(encoding="utf-8"))
         results.write("run.json", json.dumps(self.recorded, indent=1) + "\n")
-        self._latest()
+        mark_latest(self.folder, self.results)
         self._keep_logs(results)
         env = environment.capture(self.root)
         results.environment(env)
@@ -322,70 +313,24 @@ class _Run:
             interrupted = True
         finally:
             progress.close()
-        outcome = self._outcome(results, todo)
+        outcome = count(results, todo, self._id)
         if interrupted:
             outcome.code = INTERRUPTED
             say(f"interrupted; what was measured is kept. To go on: ./tenter run --resume "
                 f"{self.folder}")
         else:
-            self._finish(results, outcome)
+            conclude(results, outcome, self.recorded["command"], self.figures)
         return outcome
 
     def _invoke(self, results: Results, invocation: Invocation, env_id: str) -> dict[str, Any]:
-        variant = self._variant(invocation.cell)
+        variant = self.matrix.variant(invocation.cell)
         path = self.builds[variant].programs.get(invocation.cell.program)
         row = invoke.invoke(results, invocation, variant, self.builds[variant],
                             self.binaries[path] if path else None, env_id)
         results.append(row)
         return row
 
-    def _latest(self) -> None:
-        """results/latest points to the newest run."""
-        if self.folder.parent.resolve() != self.results.resolve():
-            return
-        scratch = self.results / f".latest-{os.getpid()}"
-        with contextlib.suppress(OSError):
-            scratch.symlink_to(self.folder.name)
-            os.replace(scratch, self.results / "latest")
-
     def _keep_logs(self, results: Results) -> None:
         for variant, built in self.builds.items():
             if built.problems and built.log is not None and built.log.exists():
                 results.output(f"build-{variant.name}.txt", built.log.read_bytes())
-
-    # -- what it came to --
-
-    def _outcome(self, results: Results, todo: list[Invocation]) -> Outcome:
-        last = {(r["cell"], r["block"]): r for r in results.rows if r["status"] in FINISHED}
-        outcome = Outcome(GOOD, self.folder, {}, len(todo), 0,
-                          {"rows": str(self.folder / "rows.jsonl")})
-        incomplete = False
-        for invocation in todo:
-            row = last.get((self._id(invocation.cell), invocation.block))
-            if row is None:
-                outcome.missing += 1
-                continue
-            status = row["status"]
-            outcome.counts[status] = outcome.counts.get(status, 0) + 1
-            forgiven = status in ("ok", "saturated") or (status == "skipped" and row["optional"])
-            incomplete = incomplete or not forgiven
-        if outcome.counts.get("invalid"):
-            outcome.code = WRONG
-        elif incomplete or outcome.missing:
-            outcome.code = INCOMPLETE
-        return outcome
-
-    def _finish(self, results: Results, outcome: Outcome) -> None:
-        if outcome.missing:
-            say(f"{outcome.missing} invocations are left: ./tenter run --resume {self.folder}")
-        try:
-            outcome.paths.update(finish(results, self.recorded["command"], self.figures))
-        except Stop as error:
-            say(f"tenter: {error}")
-            outcome.code = outcome.code or error.code
-        except Exception:                           # pylint: disable=broad-except
-            log = self.folder / "report-error.txt"
-            log.write_text(traceback.format_exc(), encoding="utf-8")
-            say(f"tenter: the report failed ({sys.exc_info()[1]}; see {log}); the rows are kept: "
-                f"./tenter plot {self.folder}")
-            outcome.code = INTERNAL
