@@ -147,6 +147,7 @@ void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp
 /* ---- the environment, messages, modules ---- */
 
 const char *tn_getenv(const char *name);
+const char *tn_environment(size_t i); /* the i-th NAME=value, NULL behind the last */
 TN_MODULE_API void tn_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 TN_MODULE_API _Noreturn void tn_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -35,7 +35,7 @@ typedef uint64_t tn_time;             /* nanoseconds, monotonic */
 
 /* Values of the runtime's knobs. Start from TN_CONFIG_INIT. What is left at TN_UNSET (or NULL) is taken from
  * the environment (TENTER_WORKERS=4, TENTER_SCHEDULER=lifo:private=16), and where that says nothing, from the
- * default. `./tenter list` shows each with its range. */
+ * default. `./tenter list` shows each with its range. A variable TENTER_… that nobody knows is an error. */
 #define TN_UNSET INT64_MIN
 
 struct tn_config {
@@ -62,8 +62,8 @@ enum { TN_IDLE_BLOCK, TN_IDLE_SPIN, TN_IDLE_SPIN_BLOCK }; /* 000 §3.2.3 */
 /* -------------------------------------------------------------------------------------------- life cycle -- */
 
 /* Start a runtime with one cluster. `config` may be NULL.
- * Who: any thread. Blocks: briefly. Errors: EINVAL a knob is unknown or out of range (one line on standard
- * error names the nearest or the range), ENOMEM, EAGAIN no thread could be made. */
+ * Who: any thread. Blocks: briefly. Errors: EINVAL a knob or a variable TENTER_… is unknown, or a knob out of range
+ * (one line on standard error names the nearest or the range), ENOMEM, EAGAIN no thread could be made. */
 TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
 
 /* Stop a runtime: workers end at their next scheduling point, every fibre that has not ended is dropped (its

@@ -113,6 +113,9 @@ static void test_environment(void)
         {"TENTER_POLLER", "null"},
         {"TENTER_POLLER", "null:park=word"},
         {"TENTER_POLLER", "null:park=source"},
+        {"TENTER_MEMBARRIER", "1"},
+        {"TENTER_TEST_ONLY", "anything"},
+        {"TENTERTAIN", "not ours"},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         accepted((struct attempt){.config = TN_CONFIG_INIT, .variable = good[i].variable, .value = good[i].value});
@@ -141,6 +144,13 @@ static void test_names(void)
     refused(a, "park=words", "word|source");
     a.value = "null:park";
     refused(a, "park", "park");
+    a.variable = "TENTER_WROKERS"; /* looked at even where the program sets all knobs itself */
+    a.value = "4";
+    refused(a, "no variable 'TENTER_WROKERS'", "did you mean 'TENTER_WORKERS'?");
+    a.variable = "TENTER_SCHEDULERS";
+    refused(a, "no variable 'TENTER_SCHEDULERS'", "did you mean 'TENTER_SCHEDULER'?");
+    a.variable = "TENTER_WORKERS_TOO_MANY_FOR_ANY_KNOB";
+    refused(a, "no variable 'TENTER_WORKERS_TOO_MANY_FOR_ANY_KNOB'", "unset it");
     struct attempt slots = {.config = with(4, NULL)};
     slots.config.slots = 3;
     refused(slots, "slots=3", "workers=4");

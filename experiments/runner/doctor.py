@@ -5,7 +5,6 @@ It reads and probes only. Packages are installed by the stub (`--fix`), settings
 """
 from __future__ import annotations
 
-import argparse
 import ctypes
 import glob
 import json
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 from . import environment
+from .arguments import Parser
 from .errors import GOOD, USAGE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,9 +29,9 @@ _CALLS = {"x86_64": {"membarrier": 324, "io_uring_setup": 425, "perf_event_open"
           "aarch64": {"membarrier": 283, "io_uring_setup": 425, "perf_event_open": 241}}
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter doctor", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "doctor",
         description="Packages, limits and kernel features, what each missing one costs, and the "
                     "command that would change it. Changes nothing without --fix.",
         epilog="Exit codes: 0 all packages for building and for plots are here; else 2.")
@@ -192,7 +192,7 @@ def machine() -> list[Check]:
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     said: Dict[str, Any] = {
         "interpreter": f"{sys.executable} {sys.version.split()[0]}", "packages": packages(),
         "limits": limits(), "kernel": kernel(), "machine": machine()}

@@ -21,7 +21,7 @@ def invoke(results: Results, invocation: Invocation, variant: Variant, built: Bu
         "schema": 1, "cell": cell.id(binary), "block": block, "order": invocation.order,
         "status": "skipped", "message": None, "program": cell.program, "params": cell.params,
         "options": cell.options,
-        "build": {**dict(variant.options), "compiler": variant.compiler},
+        "build": variant.asked(),
         "optional": cell.optional, "oversubscribed": cell.oversubscribed,
         "binary": None, "binary_file": binary, "env_id": env_id, "seed": invocation.seed,
         "reps": cell.reps, "warmup": cell.warmup, "program_params": None,

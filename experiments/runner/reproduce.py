@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from . import claims, figures, stats, tidy
+from .arguments import Parser
 from .errors import GOOD, INCOMPLETE, INTERRUPTED, UNSUPPORTED, WRONG, Stop, nearest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,9 +26,9 @@ WORKS = ("M Modelski (draft on schedulers), B Barghi, A Qin (Arachne), E Gaud et
          "H Morrison (Hanging by a Thread); in full: docs/sources.md")
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter reproduce", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "reproduce",
         description="Run what a result of the source works needs, draw it in its own axes, and "
                     "judge each claim: holds, does not hold, or not decidable here.",
         epilog="Exit codes: 0 every claim has a verdict, whichever; 1 with --strict where a claim "
@@ -57,7 +58,7 @@ def find(row_id: str) -> dict[str, Any]:
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     if args.list:
         return _list(args.json)
     if args.id is None:
