@@ -200,7 +200,7 @@ static void test_counters(void)
     uint64_t n = 0;
     if (migration_forced() || !counting())
         SKIP("nothing is counted, or every fibre goes through the shared queue");
-    struct tn_config soft = with(1, "yields:yield=soft"), small = with(1, "yields:capacity=4");
+    struct tn_config soft = with(1, "yields:yield=soft"), small = with(1, "yields:size=4");
     CHECK_EQUAL(tn_run(&soft, hard_once, &n, NULL), 0);
     CHECK_EQUAL(n, 1);
     CHECK_EQUAL(tn_run(&small, nine, &n, NULL), 0);

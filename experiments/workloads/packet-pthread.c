@@ -133,7 +133,7 @@ static void *spawner(void *arg)
                 clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         }
         struct packet_task *task = packet_make(&run, s);
-        task->start = due != 0 ? due : bench_now();
+        task->start = due != 0 ? due : bench_stamp(run.clock);
         if (mode == POOL)
             put(s, task);
         else

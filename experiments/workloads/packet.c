@@ -45,7 +45,7 @@ static void *spawner(void *arg)
             wait_until(due);
         }
         struct packet_task *task = packet_make(&run, s);
-        task->start = due != 0 ? due : bench_now();
+        task->start = due != 0 ? due : bench_stamp(run.clock);
         int rc;
         while ((rc = tn_spawn(NULL, NULL, handle, task)) == EAGAIN) {
             s->retries++;

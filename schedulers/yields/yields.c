@@ -23,7 +23,7 @@
 #define TN_KNOB_OWNER yields
 #define YIELDS_KNOBS(K)                                                                                    \
     K(yield, "top|pop|swap|tail|global|soft", 4, 0, 5, "", "where a fibre that yields goes", "003 §4.4.4") \
-    K(capacity, NULL, 4096, 1, 1 << 20, "fibres",                                                          \
+    K(size, NULL, 4096, 1, 1 << 20, "fibres",                                                              \
       "size of each worker's stack, rounded up to a power of two; the rest goes to the shared queue", "003 §7.1.1")
 
 enum { YIELDS_KNOBS(TN_KNOB_ENUM) };
@@ -160,7 +160,7 @@ static int yields_cluster_init(struct tn_cluster *cl)
 
 static int yields_worker_init(struct tn_worker *me)
 {
-    return tn_stack_init(&of(me)->stack, TN_KNOB(me->cluster->knobs, TN_KNOB_OWNER, capacity));
+    return tn_stack_init(&of(me)->stack, TN_KNOB(me->cluster->knobs, TN_KNOB_OWNER, size));
 }
 
 static void yields_worker_fini(struct tn_worker *me)
