@@ -120,7 +120,9 @@ static void *generator(void *arg)
 {
     bench_pin(1);
     for (int rep = 0; rep < bench_reps(bench); rep++) {
+        bench_region_start(bench, rep);
         repetition(rep);
+        bench_region_stop();
         idle(rep);
     }
     tn_wake(first_fibre);

@@ -147,7 +147,7 @@ static void repetition(int rep)
     pthread_t *threads = calloc(run.spawners, sizeof *threads);
     if (threads == NULL)
         bench_die(run.b, BENCH_INTERNAL, "no memory");
-    packet_begin(&run);
+    packet_begin(&run, rep);
     for (unsigned i = 0; i < run.spawners; i++)
         if (pthread_create(&threads[i], NULL, spawner, &run.spawner[i]) != 0)
             bench_die(run.b, BENCH_INTERNAL, "no thread for a spawner");

@@ -65,7 +65,7 @@ static void repetition(int rep)
     tn_fibre **fibres = calloc(run.spawners, sizeof(*fibres));
     if (fibres == NULL)
         bench_die(run.b, BENCH_INTERNAL, "no memory");
-    packet_begin(&run);
+    packet_begin(&run, rep);
     for (unsigned i = 0; i < run.spawners; i++) {
         int rc;
         while ((rc = tn_spawn(&fibres[i], NULL, spawner, &run.spawner[i])) == EAGAIN)

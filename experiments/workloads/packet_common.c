@@ -146,7 +146,7 @@ void packet_setup(struct packet_run *run, struct bench *b)
     bench_clock_start(b, run->clock);
 }
 
-void packet_begin(struct packet_run *run)
+void packet_begin(struct packet_run *run, int rep)
 {
     for (uint32_t i = 0; i < used(); i++) {
         atomic_store_explicit(&slots[i].done, 0, memory_order_relaxed);  /* nobody else is about */
@@ -160,11 +160,13 @@ void packet_begin(struct packet_run *run)
         s->random = bench_random(&seed);
         s->share += i < run->packets % run->spawners;
     }
+    bench_region_start(run->b, rep);
     run->start = bench_now();
 }
 
 void packet_end(struct packet_run *run, int rep)
 {
+    bench_region_stop();
     uint64_t lines = 0, wanted = 0, retries = 0, stop = run->start, done = packet_done(); /* P0 */
     for (uint32_t i = 0; i < used(); i++) {
         uint64_t end = atomic_load_explicit(&slots[i].last_end, memory_order_relaxed); /* after P0 */

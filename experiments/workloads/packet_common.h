@@ -90,7 +90,7 @@ struct packet_run {
 void packet_setup(struct packet_run *run, struct bench *b);
 
 /* Before and after a repetition; no task may be about. */
-void packet_begin(struct packet_run *run);
+void packet_begin(struct packet_run *run, int rep);
 void packet_end(struct packet_run *run, int rep);
 
 /* The next task of a spawner, and when the k-th is due (open loop). */

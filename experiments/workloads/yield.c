@@ -208,9 +208,11 @@ static void *all(void *arg)
     for (int rep = 0; rep < bench_reps(bench); rep++) {
         if (rep == (int)bench_int(bench, "warmup"))
             bench_tenter_counters_start();
+        bench_region_start(bench, rep);
         unblock(rep);
         if (turns != 0)
             cost(rep);
+        bench_region_stop();
     }
     bench_tenter_counters_stop(bench);
     return arg;
