@@ -35,6 +35,14 @@ MARKERS = {
     "skeleton": "X", "queueless": "<", "coloured": ">", "pthread": "*", "boost": "h", "go": "p",
 }
 ORDER = list(COLOURS)
+# Series that are no schedulers: ways to yield, what idle workers do, clocks.
+COLOURS.update({"top": "#000000", "pop": "#CC79A7", "swap": "#E69F00", "tail": "#56B4E9",
+                "global": "#009E73", "soft": "#0072B2", "block": "#0072B2", "spin": "#D55E00",
+                "spin-block": "#009E73", "none": "#7F7F7F", "tsc": "#009E73", "vdso": "#0072B2",
+                "syscall": "#D55E00"})
+MARKERS.update({"top": "X", "pop": "v", "swap": "^", "tail": "D", "global": "o", "soft": "P",
+                "block": "o", "spin": "s", "spin-block": "^", "none": "X", "tsc": "^", "vdso": "o",
+                "syscall": "s"})
 ALIASES = {"boost.fiber": "boost"}
 NAMES = {"pthread": "pthreads", "boost": "Boost.Fiber", "go": "Go"}
 SPARE_COLOURS = ["#F0E442", "#7A5C00", "#4B2E83", "#7F7F00"]

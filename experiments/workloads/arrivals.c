@@ -113,7 +113,7 @@ static void idle(int rep)
     uint64_t start = bench_now();
     sleep_ns((uint64_t)(bench_real(bench, "rest") * 1e9));
     double cpu = others_cpu_since(before);
-    bench_sample(bench, "idle", "1", cpu / (double)(bench_now() - start), rep);
+    bench_sample(bench, "idle_share", "1", cpu / (double)(bench_now() - start), rep);
 }
 
 static void *generator(void *arg)

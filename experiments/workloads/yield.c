@@ -34,7 +34,7 @@ static tn_fibre **task_fibres;
 static struct slot slots[SLOTS];
 static _Atomic(uint32_t) slots_used, round_now;
 static _Atomic(uint64_t) done, last_end;
-static _Atomic(bool) livelock;
+static _Atomic(bool) there, livelock; /* the tasks are ready; have been in vain */
 
 /* Not inlined: the address of a thread-local must not be kept where a fibre may move. */
 __attribute__((noinline)) static struct slot *own_slot(void)
@@ -61,7 +61,8 @@ static void note(uint64_t n)
     struct slot *s = own_slot();
     uint64_t ran = atomic_load_explicit(&done, memory_order_relaxed), all = 0;
     uint64_t vain = atomic_load_explicit(&s->vain, memory_order_relaxed) + n;
-    if (atomic_load_explicit(&s->seen, memory_order_relaxed) != ran)
+    if (atomic_load_explicit(&s->seen, memory_order_relaxed) != ran ||
+        !atomic_load_explicit(&there, memory_order_relaxed))
         vain = 0;
     atomic_store_explicit(&s->seen, ran, memory_order_relaxed);
     atomic_store_explicit(&s->vain, vain, memory_order_relaxed);
@@ -128,6 +129,7 @@ static void spawn_tasks(void)
 {
     for (uint64_t i = 0; i < tasks; i++)
         task_fibres[i] = spawn(task, NULL);
+    atomic_store_explicit(&there, true, memory_order_relaxed);
 }
 
 /* A hog computes on its worker until all is over. The first has the tasks on its own queue, once fibres that wait keep
@@ -163,6 +165,7 @@ static void unblock(int rep)
     for (uint32_t i = 0; i < SLOTS; i++)
         atomic_store_explicit(&slots[i].vain, 0, memory_order_relaxed); /* nobody is about */
     atomic_store_explicit(&done, 0, memory_order_relaxed);
+    atomic_store_explicit(&there, false, memory_order_relaxed);
     atomic_store_explicit(&livelock, false, memory_order_relaxed);
     atomic_store_explicit(&round_now, (uint32_t)rep + 1, memory_order_relaxed);
     if (hogs == 0)
