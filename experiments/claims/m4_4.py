@@ -75,8 +75,8 @@ def naive_livelocks(frame: pd.DataFrame) -> Verdict:
     for way in ("pop", "swap", "tail"):
         parts += _each(good, way, 1, 1)
     return _short(all_of(parts), f"plain LIFO at each of {len(_of(good, 'top', 0))} numbers of "
-                  "blocked fibres on one worker; pop, swap and tail beside a hog, though there "
-                  "each of them finds what it does not find here")
+                  "blocked fibres on one worker; pop, swap and tail beside a hog, whose tasks the "
+                  "other worker never steals while it has fibres that yield")
 
 
 def pop_raises_the_number(frame: pd.DataFrame) -> Verdict:
