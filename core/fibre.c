@@ -215,7 +215,7 @@ enum { HARD_EVERY = 64, IN_VAIN = 256 };
 
 static inline void yield(struct worker *w, bool hard)
 {
-    struct fibre *next = next_fibre(w, hard);
+    struct fibre *next = next_of_yield(w, hard);
     if (hard)
         COUNT(w, COUNT_YIELD_HARD);
     if (next == NULL && hard && !must_leave(w)) {

@@ -186,6 +186,10 @@ struct tn_scheduler {
      * no stream of local work starves the rest. */
     struct tn_fibre *(*next)(struct tn_worker *me, bool fair);
 
+    /* The same on behalf of a fibre that yields; NULL: it goes on at once, and ready() is not called. Left out: next().
+     * For a module in which a yield chooses otherwise than a wait does (003 §4.4.4). */
+    struct tn_fibre *(*next_of_yield)(struct tn_worker *me, bool fair);
+
     /* Move fibres from `victim` to `me`, so that next(me) finds them. Returns how many; 0 also when it lost a
      * race. Called after next() found nothing, before parking, with each victim in turn. May be left out by a
      * module whose workers share all queues. */

@@ -136,17 +136,34 @@ static inline bool tick(struct worker *w)
     return __builtin_expect((int32_t)(++w->ticks - due) >= 0, 0);
 }
 
-/* The next fibre for w, whose current one is about to stop; NULL: w's own loop shall search. */
-static inline struct fibre *next_fibre(struct worker *w, bool fair)
+/* Before each choice of a fibre: looks up if that is due, and then makes the choice a fair one. False: w must leave. */
+static inline bool before_next(struct worker *w, bool *fair)
 {
     if (tick(w)) {
         look_up(w);
         if (must_leave(w))
-            return NULL;
+            return false;
         steal_in_passing(w);
-        fair = true;
+        *fair = true;
     }
+    return true;
+}
+
+/* The next fibre for w, whose current one is about to stop; NULL: w's own loop shall search. */
+static inline struct fibre *next_fibre(struct worker *w, bool fair)
+{
+    if (!before_next(w, &fair))
+        return NULL;
     return fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));
+}
+
+/* The same for one that yields; NULL: it goes on. */
+static inline struct fibre *next_of_yield(struct worker *w, bool fair)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    if (TN_SCHED(cl)->next_of_yield == NULL)
+        return next_fibre(w, fair);
+    return before_next(w, &fair) ? fibre_of(TN_SCHED(cl)->next_of_yield(&w->pub, fair)) : NULL;
 }
 
 /* Stop the current fibre, go on with `next` or, if that is NULL, in the worker's loop. */

@@ -165,6 +165,16 @@ def binaries(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(program, text) for text, program in seen.items()]
 
 
+def unavailable(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Counters that were asked for and cannot be had here: by program and reason."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        for name, why in (row.get("unavailable") or {}).items():
+            seen.setdefault((tidy.program_of(row), str(why)), set()).add(str(name))
+    return [(program, ", ".join(sorted(names)), why)
+            for (program, why), names in sorted(seen.items())]
+
+
 def clocks(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     seen = {(tidy.program_of(r), f"{r['clock']} (load: {r.get('load_kind') or 'unknown'})")
             for r in rows if r.get("clock")}
@@ -189,6 +199,7 @@ def make(results_dir: Path, command: str, only: Sequence[str] | None = None) -> 
         statuses=statuses(rows, gone), failures=failures(rows, gone),
         warnings=warnings_of(frame, rows, factors), comparisons=comparisons(frame, factors),
         environments=environments(results_dir), binaries=binaries(rows), clocks=clocks(rows),
+        unavailable=unavailable(rows),
         no_difference=stats.NO_DIFFERENCE, too_few=stats.TOO_FEW, few=stats.FEW, long=LONG)
     path = results_dir / "report.html"
     scratch = path.with_name("report.html.new")

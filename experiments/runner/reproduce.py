@@ -18,7 +18,11 @@ from .errors import GOOD, INCOMPLETE, INTERRUPTED, UNSUPPORTED, WRONG, Stop, nea
 ROOT = Path(__file__).resolve().parents[2]
 #: title and metric of each column of the printed table; what the data do not have is left out
 COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_ns"),
-           ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"))
+           ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"),
+           ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
+           ("cpu an arrival", "cpu"), ("idle share", "idle_share"))
+#: factors that the series or the axis says already
+SAID = ("scheduler", "program", "param_program")
 #: behind an interval of fewer than stats.FEW blocks
 FEW_MARK = "†"
 #: docs/sources.md says it in full
@@ -150,7 +154,9 @@ def table_of(frame: pd.DataFrame, axis: str) -> list[list[str]]:
     there = set(good["metric"])
     columns = [(title, metric) for title, metric in COLUMNS if metric in there]
     lines = [[axis, "series", *(title for title, _metric in columns)]]
-    for (x, series), part in good.groupby([axis, "series"]):
+    known = set(tidy.HEAD + tidy.TAIL)
+    apart = tidy.varying_factors(good, [c for c in good.columns if c not in known], (axis, *SAID))
+    for (x, series), part in good.groupby([axis, _series(good, apart)]):
         line = [f"{x:g}{'*' if part['oversubscribed'].any() else ''}", str(series)]
         for _title, metric in columns:
             own = part[part["metric"].eq(metric)]
@@ -158,6 +164,15 @@ def table_of(frame: pd.DataFrame, axis: str) -> list[list[str]]:
             line.append(_cell(estimate, str(own["unit"].iloc[0]) if len(own) else "1"))
         lines.append(line)
     return lines
+
+
+def _series(good: pd.DataFrame, apart: list[str]) -> pd.Series:
+    """What each row is a point of: the series, and the other factors that vary."""
+    text = good["series"].astype(str)
+    for factor in apart:
+        text = text + good[factor].map(lambda v, f=factor: "" if pd.isna(v) else f", {f} {v:g}"
+                                       if isinstance(v, (int, float)) else f", {f} {v}")
+    return text
 
 
 def _cell(estimate: stats.Estimate, unit: str) -> str:
