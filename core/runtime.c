@@ -334,8 +334,11 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
         state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
     rc = stacks_init(&rt->stacks, (size_t)config.stack, state);
     tn_cluster *first = NULL;
+    blocking_init(&rt->blocking, (unsigned)config.pool, (tn_time)config.pool_ms * 1000000);
     if (rc == 0)
         rc = tn_cluster_create((tn_runtime *)(void *)rt, &config, &first);
+    if (rc == 0)
+        rc = monitor_start(rt, (tn_time)config.monitor_us * 1000);
     if (rc != 0) {
         tn_stop((tn_runtime *)(void *)rt);
         return rc;
@@ -366,8 +369,9 @@ TN_API int tn_stop(tn_runtime *runtime)
 {
     struct runtime *rt = (struct runtime *)(void *)runtime;
     struct worker *self = tn_self();
-    if (self != NULL && cluster_of(self->pub.cluster)->rt == rt)
+    if ((self != NULL && cluster_of(self->pub.cluster)->rt == rt) || blocking_is_self(&rt->blocking))
         return EPERM;
+    monitor_stop(rt);
     atomic_store_explicit(&rt->stopping, true, memory_order_relaxed); /* relaxed: see must_leave() */
     /* A fibre may be making a cluster; it ends before its worker does, and then that cluster is on the list. */
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
@@ -375,6 +379,7 @@ TN_API int tn_stop(tn_runtime *runtime)
     await_visitors(rt);
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
+    blocking_fini(&rt->blocking); /* what a call under way wakes at its end is dropped with the rest */
     for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next) {
         struct tn_list left = {0};
         if (cl->sched_ready)
