@@ -142,6 +142,7 @@ static void put_build(struct out *o)
     put_pair(o, ",", "context", tn_context_name);
     put_pair(o, ",", "observe", TN_OBSERVE ? "counters" : "off");
     put_pair(o, ",", "force_migration", TN_FORCE_MIGRATION ? "yes" : "no");
+    put_pair(o, ",", "lock_check", TN_LOCK_CHECK ? "yes" : "no");
     put_pair(o, ",", "compiler", TN_BUILD_COMPILER);
     put_pair(o, ",", "build", TN_BUILD_OPTIONS);
 }

@@ -153,6 +153,19 @@ extern const char tn_context_name[];
 /* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
 void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
 
+/* ---- debug builds: what must not be held over a scheduling point ---- */
+
+/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a mutex of the operating
+ * system. */
+#if TN_LOCK_CHECK
+void tn_lock_check(const char *fibre);
+#else
+static inline void tn_lock_check(const char *fibre)
+{
+    (void)fibre;
+}
+#endif
+
 /* ---- the environment, messages, modules ---- */
 
 const char *tn_getenv(const char *name);

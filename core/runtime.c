@@ -117,10 +117,46 @@ static int add_one(struct cluster *cl, bool on_demand)
     return 0;
 }
 
+bool left_behind_in_parent(struct runtime *rt)
+{
+    static _Atomic(unsigned) said; /* relaxed: a message more or less */
+    unsigned process = tn_process();
+    if (rt->process == process)
+        return false;
+    if (atomic_exchange_explicit(&said, process, memory_order_relaxed) != process)
+        tn_message(
+            "tenter: refused in a child of fork(): the runtime's threads stayed in the parent; exec, or start a "
+            "runtime in the child (tn_start)");
+    return true;
+}
+
+TN_API int tn_worker_thread(const tn_cluster *cluster, unsigned worker, uintptr_t *handle)
+{
+    struct cluster *cl = (struct cluster *)(uintptr_t)cluster;
+    if (worker >= cl->pub.slots)
+        return EINVAL;
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
+    int rc = ESRCH;
+    tn_spinlock_lock(&cl->life);
+    /* relaxed: under life */
+    if (worker < atomic_load_explicit(&cl->pub.used, memory_order_relaxed)) {
+        struct worker *w = worker_of(cl->pub.workers[worker]);
+        if (w->state == WORKER_RUNS || w->state == WORKER_LEAVING) {
+            *handle = w->thread.handle;
+            rc = 0;
+        }
+    }
+    tn_spinlock_unlock(&cl->life);
+    return rc;
+}
+
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
 {
     struct cluster *cl = cluster_of(cluster);
     int rc = 0;
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
     tn_spinlock_lock(&cl->life);
     while (n-- > 0 && rc == 0)
         rc = add_one(cl, false);
@@ -131,6 +167,8 @@ TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
 TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
 {
     struct cluster *cl = cluster_of(cluster);
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
     tn_spinlock_lock(&cl->life);
     int rc = n < cl->active ? 0 : EINVAL;
     for (uint32_t i = cl->pub.used; rc == 0 && n > 0 && i-- > 0;) {
@@ -155,6 +193,8 @@ TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
 TN_API unsigned tn_workers(const tn_cluster *cluster)
 {
     struct cluster *cl = (struct cluster *)(uintptr_t)cluster;
+    if (left_behind_in_parent(cl->rt))
+        return 0;
     tn_spinlock_lock(&cl->life);
     unsigned n = cl->active;
     tn_spinlock_unlock(&cl->life);
@@ -293,7 +333,7 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     struct runtime *rt = (struct runtime *)(void *)runtime;
     struct tn_config config;
     struct cluster *cl = NULL;
-    int rc = config_resolve(given, &config);
+    int rc = left_behind_in_parent(rt) ? EPERM : config_resolve(given, &config);
     if (rc != 0)
         return rc;
     /* From here until it is on the list tn_stop waits for us, whoever we are. */
@@ -327,6 +367,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     struct runtime *rt = tn_sched_alloc(sizeof *rt);
     if (rt == NULL)
         return ENOMEM;
+    rt->process = tn_process();
     rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
     size_t n, state = 0;
     const struct tn_scheduler *const *all = binding_all(&n);
@@ -369,7 +410,8 @@ TN_API int tn_stop(tn_runtime *runtime)
 {
     struct runtime *rt = (struct runtime *)(void *)runtime;
     struct worker *self = tn_self();
-    if ((self != NULL && cluster_of(self->pub.cluster)->rt == rt) || blocking_is_self(&rt->blocking))
+    if (left_behind_in_parent(rt) || (self != NULL && cluster_of(self->pub.cluster)->rt == rt) ||
+        blocking_is_self(&rt->blocking))
         return EPERM;
     monitor_stop(rt);
     atomic_store_explicit(&rt->stopping, true, memory_order_relaxed); /* relaxed: see must_leave() */
@@ -391,6 +433,7 @@ TN_API int tn_stop(tn_runtime *runtime)
         cluster_free(cl);
     }
     stacks_fini(&rt->stacks);
+    locals_fini(&rt->locals);
     tn_sched_free(rt, sizeof *rt);
     return 0;
 }

@@ -66,6 +66,12 @@ enum { TN_IDLE_BLOCK, TN_IDLE_SPIN, TN_IDLE_SPIN_BLOCK }; /* 000 §3.2.3 */
 
 /* -------------------------------------------------------------------------------------------- life cycle -- */
 
+/* fork(). Only the calling thread goes along into the child: no worker does. It is a plain thread there, also where a
+ * fibre has called fork, and the parent's runtimes are refused to it: what changes or waits for something of them returns
+ * EPERM (tn_wake false, tn_workers 0), and one line on standard error says why. It may exec; it may go on, and start a
+ * runtime of its own. But the function of a fibre must not return there (that ends the child with a message): its
+ * worker is not there to take over. Tokens of the parent must not be fired in the child. */
+
 /* Start a runtime with one cluster. `config` may be NULL.
  * Who: any thread. Blocks: briefly. Errors: EINVAL a knob is unknown or out of range (one line on standard
  * error names the nearest or the range), ENOMEM, EAGAIN no thread could be made. */
@@ -96,6 +102,15 @@ TN_API tn_cluster *tn_cluster_first(tn_runtime *rt);
  * EINVAL if none would be left. A worker that is only just being started is not removed. */
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n);
 TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n);
+
+/* The slot of the worker that runs the calling fibre, from 0; -1 on a plain thread. It holds until the next call that may
+ * migrate. Who: any. */
+TN_API int tn_worker_self(void);
+
+/* The native handle of the thread of that worker (Linux: a pthread_t), for what only the system can do with it: its name,
+ * its priority, its processor time. It is valid until that worker leaves or the runtime stops.
+ * Who: any. Blocks: no. Errors: EINVAL no such slot; ESRCH no thread there: not started yet, or gone. */
+TN_API int tn_worker_thread(const tn_cluster *cluster, unsigned worker, uintptr_t *handle);
 
 /* Workers in the cluster now (those that are leaving not counted). Who: any. */
 TN_API unsigned tn_workers(const tn_cluster *cluster);
@@ -153,6 +168,26 @@ TN_API int tn_sleep(uint64_t ns);
 /* Move the calling fibre to another cluster of its runtime (000 §3.2). Returns on a worker of that cluster.
  * Who: fibre. Blocks. Errors: EPERM, EINVAL another runtime's cluster. */
 TN_API int tn_migrate(tn_cluster *cluster);
+
+/* ---------------------------------------------------------------------------------- fibre-local storage -- */
+
+/* A key is an object of the program, in static memory as a rule: static tn_key mine = {free}; There is nothing to
+ * create, and no limit to their number. It must stay until no fibre holds a value under it.
+ *
+ * At the end of a fibre the destructor of each of its values is called with it, in that fibre, the latest place first:
+ * before those who join it are told. It may do whatever a fibre may, block and yield too, and set values again, which
+ * are destroyed in their turn; what is still there after four times as many calls as there is room for is forgotten.
+ * For a fibre that tn_stop drops no destructor is called. A fibre that sets nothing pays nothing; one that does holds
+ * 112 bytes for each six values. */
+typedef struct tn_key {
+    void (*destructor)(void *value); /* may be NULL */
+} tn_key;
+
+/* Set the calling fibre's value (NULL: none, and no destructor). Who: fibre. Blocks: no. Errors: EPERM, ENOMEM. */
+TN_API int tn_local_set(const tn_key *key, void *value);
+
+/* The calling fibre's value, NULL if it has set none. Who: any (a plain thread gets NULL). Blocks: no. */
+TN_API void *tn_local_get(const tn_key *key);
 
 /* ---------------------------------------------------------------------------------------------- waiting -- */
 

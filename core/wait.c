@@ -23,6 +23,8 @@ TN_API __attribute__((noinline)) tn_waiter tn_wait_prepare(void)
 TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
 {
     struct worker *w = tn_self();
+    if (waiter.fibre != NULL && w == NULL && left_behind_in_parent(cluster_of(waiter.fibre->cluster)->rt))
+        return false;
     if (waiter.fibre == NULL || !wake_as(fibre_of(waiter.fibre), waiter.seq, WAIT_WOKEN, w))
         return false;
     if (w != NULL)
