@@ -273,7 +273,8 @@ TN_API __attribute__((noinline)) void tn_yield_hard(void)
 static bool commit_migrate(struct fibre *f, void *cluster)
 {
     struct cluster *cl = cluster;
-    f->pub.cluster = &cl->pub;
+    /* relaxed: see runtime_of(); everybody else has the fibre from the module */
+    atomic_store_explicit((_Atomic(struct tn_cluster *) *)&f->pub.cluster, &cl->pub, memory_order_relaxed);
     if (TN_SCHED(cl)->fibre_size != 0)
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
     make_ready(tn_self_now(), f, TN_MIGRATED);
@@ -339,11 +340,13 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
     bool timed = deadline != TN_FOREVER || token != NULL;
-    if (w == NULL && left_behind_in_parent(cluster_of(f->pub.cluster)->rt))
+    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
         return EPERM;
     uintptr_t state = tn_joinword_look(&f->join);
     if (w != NULL && f == w->current)
         return EDEADLK;
+    if (TN_LOCK_CHECK && w != NULL)
+        tn_lock_check(w->current->name); /* whether it will switch or not */
     if (state != TN_JOIN_DONE) {
         int rc = 0;
         if (state != TN_JOIN_OPEN && state != TN_JOIN_CLOSING)
@@ -377,7 +380,7 @@ TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)
 {
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
-    if (w == NULL && left_behind_in_parent(cluster_of(f->pub.cluster)->rt))
+    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
         return EPERM;
     uintptr_t state = tn_joinword_detach(&f->join);
     if (state == TN_JOIN_OPEN)

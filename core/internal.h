@@ -194,13 +194,19 @@ static inline struct fibre *fibre_of(struct tn_fibre *f)
 {
     return (struct fibre *)(void *)f;
 }
-static inline struct worker *worker_of(struct tn_worker *w)
-{
-    return (struct worker *)(void *)w;
-}
 static inline struct cluster *cluster_of(struct tn_cluster *c)
 {
     return (struct cluster *)(void *)c;
+}
+/* A fibre's runtime, whoever asks: the cluster may change meanwhile, but only to another one of that runtime. */
+static inline struct runtime *runtime_of(struct tn_fibre *f)
+{
+    /* relaxed: either of the two will do, and both were published before the fibre was */
+    return cluster_of(atomic_load_explicit((_Atomic(struct tn_cluster *) *)&f->cluster, memory_order_relaxed))->rt;
+}
+static inline struct worker *worker_of(struct tn_worker *w)
+{
+    return (struct worker *)(void *)w;
 }
 
 #if TN_OBSERVE
