@@ -4,13 +4,13 @@
  */
 #include "internal.h"
 
-enum { CONFIG_STACK_MIN = 16384 };
+enum { CONFIG_STACK_MIN = 16384, SLOTS_TO_REPLACE = 64 };
 
 #define CONFIG_KNOBS(K)                                                                                              \
     K(workers, NULL, 0, 0, 4096, "threads", "threads that run fibres; 0: one for each processor", "000 §3.2")        \
     K(slots, NULL, 0, 0, 4096, "threads",                                                                            \
       "most workers that the cluster may grow to; 0: as many as there are "                                          \
-      "processors, or workers",                                                                                      \
+      "processors, or workers; with a monitor 64 more",                                                              \
       "000 §3.2")                                                                                                    \
     K(stack, NULL, 65536, CONFIG_STACK_MIN, (int64_t)TN_STACK_MAX, "bytes", "size of a fibre's stack", "004 §3.3.1") \
     K(idle, "block|spin|spin-block", 2, 0, 2, "", "what a worker without work does", "000 §3.2.3")                   \
@@ -18,6 +18,11 @@ enum { CONFIG_STACK_MIN = 16384 };
       "000 §3.2.3")                                                                                                  \
     K(pin, NULL, 0, 0, 1, "", "1: pin each worker to a processor of its own", "000 §2.3.2")                          \
     K(on_demand, NULL, 0, 0, 1, "", "1: start a worker's thread only when there is work for it", "004 §3.3.5")       \
+    K(pool, NULL, 64, 1, 4096, "threads", "most threads that run blocking calls (tn_blocking)", "003 §4.4.3")        \
+    K(pool_ms, NULL, 1000, 0, 1000000, "ms", "how long such a thread stays when there is nothing to do",             \
+      "003 §4.4.3")                                                                                                  \
+    K(monitor_us, NULL, 0, 0, 1000000, "us",                                                                         \
+      "how often a monitor looks for workers that are stuck in the kernel, to replace them; 0: never", "003 §4.4.3") \
     K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")
 
 #define ROW(k, choices, initial, low, high, unit, help, from) \
@@ -107,7 +112,8 @@ int config_resolve(const struct tn_config *given, struct tn_config *out)
     if (out->workers == 0)
         out->workers = tn_processors();
     if (out->slots == 0)
-        out->slots = out->workers > tn_processors() ? out->workers : tn_processors();
+        out->slots = (out->workers > tn_processors() ? out->workers : tn_processors()) +
+                     (out->monitor_us != 0 ? SLOTS_TO_REPLACE : 0);
     if (out->slots < out->workers) {
         tn_message("tenter: slots=%lld is less than workers=%lld", (long long)out->slots, (long long)out->workers);
         return EINVAL;

@@ -95,6 +95,8 @@ static inline __attribute__((always_inline)) void exit_fibre(struct worker *w, v
 {
     struct fibre *self = w->current;
     self->value = value;
+    if (__builtin_expect(self->locals != NULL, 0))
+        w = locals_end(self);
     struct fibre *next = next_fibre(w, false);
     uintptr_t joiner = tn_joinword_look(&self->join);
     if (next == NULL && tn_joinword_is_fibre(joiner) && !must_leave(w) &&
@@ -127,7 +129,11 @@ static __attribute__((flatten)) void begin(void *worker)
     after_switch(w);
     *w->errno_at = 0;
     void *value = self->fn(self->value);
-    exit_fibre(tn_self_now(), value);
+    w = tn_self_now();
+    if (__builtin_expect(w == NULL, 0))
+        tn_die("tenter: a fibre returned in a child of fork(), but its worker stayed in the parent: end the child by "
+               "exec or _exit");
+    exit_fibre(w, value);
 }
 
 /* ---- spawn ---- */
@@ -168,6 +174,8 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     if (cl == NULL)
         return EPERM;
     struct worker *here = w != NULL && cluster_of(w->pub.cluster)->rt == cl->rt ? w : NULL;
+    if (here == NULL && left_behind_in_parent(cl->rt))
+        return EPERM;
     struct fibre *f;
     if (attr != NULL && attr->stack != 0 && attr->stack != cl->rt->stacks.usable) {
         if (attr->stack < tn_page() || attr->stack > TN_STACK_MAX)
@@ -187,6 +195,8 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     struct runtime *rt = cl->rt;
     bool visiting = here == NULL && visit(w, rt);
     int rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_SPAWNED);
+    if (rc == TN_RUN_NOW)
+        tn_lock_check(w->current->name);
     if (w != NULL)
         COUNT(w, rc == EAGAIN ? COUNT_REFUSED : COUNT_SPAWN);
     if (__builtin_expect(rc == EAGAIN, 0)) {
@@ -262,7 +272,8 @@ TN_API __attribute__((noinline)) void tn_yield_hard(void)
 static bool commit_migrate(struct fibre *f, void *cluster)
 {
     struct cluster *cl = cluster;
-    f->pub.cluster = &cl->pub;
+    /* relaxed: see runtime_of(); everybody else has the fibre from the module */
+    atomic_store_explicit((_Atomic(struct tn_cluster *) *)&f->pub.cluster, &cl->pub, memory_order_relaxed);
     if (TN_SCHED(cl)->fibre_size != 0)
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
     make_ready(tn_self_now(), f, TN_MIGRATED);
@@ -328,9 +339,13 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
     bool timed = deadline != TN_FOREVER || token != NULL;
+    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
+        return EPERM;
     uintptr_t state = tn_joinword_look(&f->join);
     if (w != NULL && f == w->current)
         return EDEADLK;
+    if (TN_LOCK_CHECK && w != NULL)
+        tn_lock_check(w->current->name); /* whether it will switch or not */
     if (state != TN_JOIN_DONE) {
         int rc = 0;
         if (state != TN_JOIN_OPEN && state != TN_JOIN_CLOSING)
@@ -362,13 +377,16 @@ TN_API int tn_join(tn_fibre *f, void **value)
 
 TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)
 {
+    struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
+    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
+        return EPERM;
     uintptr_t state = tn_joinword_detach(&f->join);
     if (state == TN_JOIN_OPEN)
         return 0;
     if (state != TN_JOIN_DONE)
         return EINVAL;
-    release(tn_self(), f);
+    release(w, f);
     return 0;
 }
 
@@ -384,6 +402,12 @@ TN_API __attribute__((noinline)) tn_cluster *tn_cluster_self(void)
 {
     struct worker *w = tn_self();
     return w != NULL ? w->pub.cluster : NULL;
+}
+
+TN_API __attribute__((noinline)) int tn_worker_self(void)
+{
+    struct worker *w = tn_self();
+    return w != NULL ? (int)w->pub.index : -1;
 }
 
 TN_API const char *tn_fibre_name(const tn_fibre *f)

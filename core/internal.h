@@ -10,6 +10,7 @@
 #include "poller.h"
 #include "idle.h"
 #include "joinword.h"
+#include "pool.h"
 #include "timer.h"
 #include "sanitize.h"
 #include "waitword.h"
@@ -34,6 +35,8 @@ struct fibre {
     /* anyone */
     tn_joinword join;
     _Atomic(uint64_t) wait;
+
+    struct local_block *locals; /* the fibre itself: what tn_local_set has set; NULL: nothing */
 
     struct tn_timer timer;                /* under the timers' lock */
     struct fibre *token_next, **token_at; /* under the token's lock */
@@ -67,8 +70,16 @@ enum core_count {
     COUNT_TIMER,
     COUNT_POLL,
     COUNT_STACK_REFILL,
+    COUNT_BLOCKING,
+    COUNT_POOL_THREAD,
+    COUNT_REPLACED,
     COUNT_CORE
 };
+
+/* What others write into a worker's `due`: look up now; or the same, from the monitor, who will see whether the worker
+ * has done so since. Both lie in the past of every tick. */
+enum { DUE_NOW = 0 };
+#define DUE_ASKED UINT32_MAX
 
 /* What the next stack does for the one that was left, right after a switch: the one moment at which the former
  * fibre is surely off its stack ("switch, then register", 004 §3.3.7). */
@@ -97,8 +108,10 @@ struct worker {
     uint64_t counts[TN_COUNTERS_MAX];
 
     /* anyone */
-    _Alignas(TN_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; 0 from others: now */
+    _Alignas(TN_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; from others: DUE_* */
     _Atomic(bool) leave;
+    _Atomic(uint32_t) number; /* its thread's, for the monitor; 0: not yet running */
+    bool stuck;               /* the monitor's: it has not answered, and sleeps in the kernel */
     struct tn_idle_slot slot;
 
     /* under the cluster's life lock */
@@ -120,9 +133,11 @@ struct cluster {
     int64_t sched_knobs[TN_KNOBS_MAX], poller_knobs[TN_KNOBS_MAX];
     unsigned first_cpu;
     struct runtime *rt;
-    struct cluster *next;    /* the runtime's list */
-    struct tn_spinlock life; /* workers joining and leaving */
-    unsigned active;         /* under life: workers that are not leaving */
+    struct cluster *next;        /* the runtime's list */
+    struct tn_spinlock life;     /* workers joining and leaving */
+    unsigned active;             /* under life: workers that are not leaving */
+    unsigned extra, calm;        /* the monitor's: replacements among them; looks since they were last needed */
+    uint64_t counts[COUNT_CORE]; /* the monitor's: what it counts */
 };
 
 /* Stacks of the default size, in slabs; one pool a runtime (stack.c). */
@@ -138,8 +153,35 @@ struct tn_stacks {
     unsigned colour;                  /* under the lock */
 };
 
+/* Threads for calls that block; one pool a runtime (blocking.c). */
+struct pool_thread;
+struct blocking_pool {
+    struct tn_pool calls;
+    tn_time patience; /* how long a thread stays idle */
+    struct tn_spinlock lock;
+    struct pool_thread *all; /* under the lock */
+};
+
+/* Memory of fibre-local storage; one pool a runtime (local.c). */
+struct local_block;
+struct locals {
+    struct tn_spinlock lock;
+    struct local_block *all, *free; /* under the lock */
+};
+
+/* What looks after workers that are stuck in the kernel; one a runtime (monitor.c). */
+struct monitor {
+    struct tn_thread thread;
+    tn_time period; /* 0: there is none */
+    _Atomic(uint32_t) end;
+};
+
 struct runtime {
     struct tn_stacks stacks;
+    struct blocking_pool blocking;
+    struct monitor monitor;
+    struct locals locals;
+    unsigned process;        /* tn_process() when it was started */
     struct tn_spinlock lock; /* clusters */
     struct cluster *clusters, *first;
     _Atomic(bool) stopping;
@@ -152,13 +194,19 @@ static inline struct fibre *fibre_of(struct tn_fibre *f)
 {
     return (struct fibre *)(void *)f;
 }
-static inline struct worker *worker_of(struct tn_worker *w)
-{
-    return (struct worker *)(void *)w;
-}
 static inline struct cluster *cluster_of(struct tn_cluster *c)
 {
     return (struct cluster *)(void *)c;
+}
+/* A fibre's runtime, whoever asks: the cluster may change meanwhile, but only to another one of that runtime. */
+static inline struct runtime *runtime_of(struct tn_fibre *f)
+{
+    /* relaxed: either of the two will do, and both were published before the fibre was */
+    return cluster_of(atomic_load_explicit((_Atomic(struct tn_cluster *) *)&f->cluster, memory_order_relaxed))->rt;
+}
+static inline struct worker *worker_of(struct tn_worker *w)
+{
+    return (struct worker *)(void *)w;
 }
 
 #if TN_OBSERVE
@@ -190,7 +238,24 @@ const struct tn_scheduler *const *binding_all(size_t *n);
 extern const struct tn_poller *const binding_poller;
 extern const char binding_kind[];
 
+/* ---- local.c ---- */
+struct worker *locals_end(struct fibre *f);
+void locals_fini(struct locals *l);
+
+/* ---- blocking.c, monitor.c ---- */
+void blocking_init(struct blocking_pool *pool, unsigned max, tn_time patience);
+void blocking_fini(struct blocking_pool *pool);
+bool blocking_is_self(struct blocking_pool *pool);
+int monitor_start(struct runtime *rt, tn_time period);
+void monitor_stop(struct runtime *rt);
+
 /* ---- runtime.c ---- */
+
+/* Did the runtime's threads stay behind in a parent, when this process was forked off? Then there are locks in it that
+ * nobody will ever release: only what is constant may be touched. Asked where plain threads come in; a fibre cannot be
+ * there, since in such a child tn_self() is NULL. Says so on standard error, once a process. */
+bool left_behind_in_parent(struct runtime *rt);
+
 int worker_start(struct worker *w);
 void worker_ended(struct worker *w);
 
@@ -203,6 +268,9 @@ extern const size_t n_config_knobs;
 extern const struct tn_counter_row core_counters[COUNT_CORE];
 
 /* ---- binding: generated by meson ---- */
+#ifndef TN_LOCK_CHECK
+#define TN_LOCK_CHECK 0
+#endif
 #ifndef TN_FORCE_MIGRATION
 #define TN_FORCE_MIGRATION 0
 #endif

@@ -28,6 +28,15 @@ struct tn_thread {
 int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg);
 void tn_thread_join(struct tn_thread *t);
 
+/* The calling thread's number in the system, and whether the thread of that number sleeps in the kernel now (false if
+ * there is none). A look costs some system calls. */
+uint32_t tn_thread_number(void);
+bool tn_thread_sleeps(uint32_t number);
+
+/* How often this process was forked off, counted along its line of parents since Tenter was loaded: what was made under
+ * another number belongs to a parent. The child's only thread is a plain one: tn_self() is NULL there. */
+unsigned tn_process(void);
+
 /* The one thread-local of the tree: what this thread is to Tenter (its worker), NULL on any other thread.
  * Read anew after every switch of stacks and never kept across one: the fibre may be on another thread then. */
 #if defined(TN_PLATFORM_LINUX)
@@ -143,6 +152,19 @@ extern const char tn_context_name[];
 
 /* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
 void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
+
+/* ---- debug builds: what must not be held over a scheduling point ---- */
+
+/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a mutex of the operating
+ * system. */
+#if TN_LOCK_CHECK
+void tn_lock_check(const char *fibre);
+#else
+static inline void tn_lock_check(const char *fibre)
+{
+    (void)fibre;
+}
+#endif
 
 /* ---- the environment, messages, modules ---- */
 

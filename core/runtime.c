@@ -117,10 +117,46 @@ static int add_one(struct cluster *cl, bool on_demand)
     return 0;
 }
 
+bool left_behind_in_parent(struct runtime *rt)
+{
+    static _Atomic(unsigned) said; /* relaxed: a message more or less */
+    unsigned process = tn_process();
+    if (rt->process == process)
+        return false;
+    if (atomic_exchange_explicit(&said, process, memory_order_relaxed) != process)
+        tn_message(
+            "tenter: refused in a child of fork(): the runtime's threads stayed in the parent; exec, or start a "
+            "runtime in the child (tn_start)");
+    return true;
+}
+
+TN_API int tn_worker_thread(const tn_cluster *cluster, unsigned worker, uintptr_t *handle)
+{
+    struct cluster *cl = (struct cluster *)(uintptr_t)cluster;
+    if (worker >= cl->pub.slots)
+        return EINVAL;
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
+    int rc = ESRCH;
+    tn_spinlock_lock(&cl->life);
+    /* relaxed: under life */
+    if (worker < atomic_load_explicit(&cl->pub.used, memory_order_relaxed)) {
+        struct worker *w = worker_of(cl->pub.workers[worker]);
+        if (w->state == WORKER_RUNS || w->state == WORKER_LEAVING) {
+            *handle = w->thread.handle;
+            rc = 0;
+        }
+    }
+    tn_spinlock_unlock(&cl->life);
+    return rc;
+}
+
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
 {
     struct cluster *cl = cluster_of(cluster);
     int rc = 0;
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
     tn_spinlock_lock(&cl->life);
     while (n-- > 0 && rc == 0)
         rc = add_one(cl, false);
@@ -131,6 +167,8 @@ TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
 TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
 {
     struct cluster *cl = cluster_of(cluster);
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
     tn_spinlock_lock(&cl->life);
     int rc = n < cl->active ? 0 : EINVAL;
     for (uint32_t i = cl->pub.used; rc == 0 && n > 0 && i-- > 0;) {
@@ -156,6 +194,8 @@ TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
 TN_API unsigned tn_workers(const tn_cluster *cluster)
 {
     struct cluster *cl = (struct cluster *)(uintptr_t)cluster;
+    if (left_behind_in_parent(cl->rt))
+        return 0;
     tn_spinlock_lock(&cl->life);
     unsigned n = cl->active;
     tn_spinlock_unlock(&cl->life);
@@ -295,7 +335,7 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     struct runtime *rt = (struct runtime *)(void *)runtime;
     struct tn_config config;
     struct cluster *cl = NULL;
-    int rc = config_resolve(given, &config);
+    int rc = left_behind_in_parent(rt) ? EPERM : config_resolve(given, &config);
     if (rc != 0)
         return rc;
     /* From here until it is on the list tn_stop waits for us, whoever we are. */
@@ -329,6 +369,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     struct runtime *rt = tn_sched_alloc(sizeof *rt);
     if (rt == NULL)
         return ENOMEM;
+    rt->process = tn_process();
     rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
     size_t n, state = 0;
     const struct tn_scheduler *const *all = binding_all(&n);
@@ -336,8 +377,11 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
         state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
     rc = stacks_init(&rt->stacks, (size_t)config.stack, state);
     tn_cluster *first = NULL;
+    blocking_init(&rt->blocking, (unsigned)config.pool, (tn_time)config.pool_ms * 1000000);
     if (rc == 0)
         rc = tn_cluster_create((tn_runtime *)(void *)rt, &config, &first);
+    if (rc == 0)
+        rc = monitor_start(rt, (tn_time)config.monitor_us * 1000);
     if (rc != 0) {
         tn_stop((tn_runtime *)(void *)rt);
         return rc;
@@ -368,8 +412,10 @@ TN_API int tn_stop(tn_runtime *runtime)
 {
     struct runtime *rt = (struct runtime *)(void *)runtime;
     struct worker *self = tn_self();
-    if (self != NULL && cluster_of(self->pub.cluster)->rt == rt)
+    if (left_behind_in_parent(rt) || (self != NULL && cluster_of(self->pub.cluster)->rt == rt) ||
+        blocking_is_self(&rt->blocking))
         return EPERM;
+    monitor_stop(rt);
     atomic_store_explicit(&rt->stopping, true, memory_order_relaxed); /* relaxed: see must_leave() */
     /* A fibre may be making a cluster; it ends before its worker does, and then that cluster is on the list. */
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
@@ -377,6 +423,7 @@ TN_API int tn_stop(tn_runtime *runtime)
     await_visitors(rt);
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
+    blocking_fini(&rt->blocking); /* what a call under way wakes at its end is dropped with the rest */
     for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next) {
         struct tn_list left = {0};
         if (cl->sched_ready)
@@ -388,6 +435,7 @@ TN_API int tn_stop(tn_runtime *runtime)
         cluster_free(cl);
     }
     stacks_fini(&rt->stacks);
+    locals_fini(&rt->locals);
     tn_sched_free(rt, sizeof *rt);
     return 0;
 }

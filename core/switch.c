@@ -45,6 +45,8 @@ static __attribute__((noinline)) void make_ready_elsewhere(struct worker *w, str
 {
     struct cluster *cl = cluster_of(f->pub.cluster);
     struct runtime *rt = cl->rt;
+    if (left_behind_in_parent(rt))
+        return; /* nobody is there to run it */
     bool visiting = visit(w, rt);
     notify(cl, TN_SCHED(cl)->ready(NULL, &f->pub, why));
     if (visiting)
@@ -139,6 +141,8 @@ static inline bool tick(struct worker *w)
 /* Before each choice of a fibre: looks up if that is due, and then makes the choice a fair one. False: w must leave. */
 static inline bool before_next(struct worker *w, bool *fair)
 {
+    if (TN_LOCK_CHECK && w->current != NULL)
+        tn_lock_check(w->current->name);
     if (tick(w)) {
         look_up(w);
         if (must_leave(w))

@@ -23,6 +23,8 @@ TN_API __attribute__((noinline)) tn_waiter tn_wait_prepare(void)
 TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
 {
     struct worker *w = tn_self();
+    if (waiter.fibre != NULL && w == NULL && left_behind_in_parent(runtime_of(waiter.fibre)))
+        return false;
     if (waiter.fibre == NULL || !wake_as(fibre_of(waiter.fibre), waiter.seq, WAIT_WOKEN, w))
         return false;
     if (w != NULL)
@@ -139,6 +141,7 @@ TN_API __attribute__((noinline)) int tn_wait(tn_time deadline, tn_token *token)
     if (w == NULL)
         return EPERM;
     struct fibre *f = w->current;
+    tn_lock_check(f->name); /* whether it will switch or not */
     if (tn_waitword_outcome(&f->wait) == WAIT_ARMED) {
         COUNT(w, COUNT_WAIT);
         if (deadline != TN_FOREVER || token != NULL)

@@ -63,7 +63,7 @@ void cluster_kick(struct cluster *cl)
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (uint32_t i = 0; i < used; i++) {
         struct worker *w = worker_of(cl->pub.workers[i]);
-        atomic_store_explicit(&w->due, 0, memory_order_relaxed); /* relaxed: see tick() */
+        atomic_store_explicit(&w->due, DUE_NOW, memory_order_relaxed); /* relaxed: see tick() */
         uint32_t how;
         if (tn_idle_take_this(&cl->idle, &w->slot, &how)) {
             if (how == TN_SLOT_POLLING)
@@ -109,7 +109,7 @@ static void fire_timer(struct tn_timer *t, void *arg)
 static __attribute__((noinline)) void look_up(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    w->ticks = 0; /* so that a due of 0, from others, is always in the past */
+    w->ticks = 0; /* so that DUE_NOW and DUE_ASKED are always in the past */
     atomic_store_explicit(&w->due, LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
     if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now()) {
         struct fired fired = {.w = w};
@@ -324,6 +324,7 @@ void *worker_main(void *worker)
     struct cluster *cl = cluster_of(w->pub.cluster);
     tn_self_set(w);
     w->errno_at = tn_errno_address();
+    atomic_store_explicit(&w->number, tn_thread_number(), memory_order_relaxed); /* relaxed: a hint to the monitor */
     tn_sanitize_thread(&w->loop.sanitize);
     if (cl->pin)
         tn_pin(cl->first_cpu + w->pub.index);
@@ -356,6 +357,7 @@ void *worker_main(void *worker)
     if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
     tn_self_set(NULL);
+    atomic_store_explicit(&w->number, 0, memory_order_relaxed); /* relaxed: as above */
     worker_ended(w);
     return NULL;
 }

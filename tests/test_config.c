@@ -68,6 +68,9 @@ static const struct knob {
     {"pin", offsetof(struct tn_config, pin), 0, 1},
     {"on_demand", offsetof(struct tn_config, on_demand), 0, 1},
     {"seed", offsetof(struct tn_config, seed), 0, INT64_MAX},
+    {"pool", offsetof(struct tn_config, pool), 1, 4096},
+    {"pool_ms", offsetof(struct tn_config, pool_ms), 0, 1000000},
+    {"monitor_us", offsetof(struct tn_config, monitor_us), 0, 1000000},
 };
 
 static void test_ranges(void)
@@ -110,6 +113,9 @@ static void test_environment(void)
         {"TENTER_PIN", "1"},
         {"TENTER_ON_DEMAND", "1"},
         {"TENTER_SEED", "12345"},
+        {"TENTER_POOL", "3"},
+        {"TENTER_POOL_MS", "5"},
+        {"TENTER_MONITOR_US", "500"},
         {"TENTER_POLLER", "null"},
         {"TENTER_POLLER", "null:park=word"},
         {"TENTER_POLLER", "null:park=source"},
