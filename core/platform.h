@@ -130,9 +130,13 @@ TN_MODULE_API void tn_fence_heavy(void);
  * calls entry(arg of that switch), which never returns.
  * tn_context_switch: save the caller's context in *from, go on in `to`. Returns, when somebody switches back, the
  * `arg` of that switch. Keeps the registers that the ABI calls callee-saved, the control bits of MXCSR and the x87
- * control word included. */
-#if defined(TN_CONTEXT_ASM)
+ * control word (aarch64: FPCR) included. */
+#if defined(TN_CONTEXT_ASM) && defined(__x86_64__)
 #include "context/x86_64.h"
+#elif defined(TN_CONTEXT_ASM) && defined(__aarch64__)
+#include "context/aarch64.h"
+#elif defined(TN_CONTEXT_ASM)
+#error "no assembly context for this processor: configure with -Dcontext=ucontext"
 #else
 void *tn_context_make(void *top, size_t bytes, void (*entry)(void *arg));
 void *tn_context_switch(void **from, void *to, void *arg);
