@@ -12,6 +12,7 @@
 #include "joinword.h"
 #include "timer.h"
 #include "sanitize.h"
+#include "split.h"
 #include "waitword.h"
 #include "queues/spinlock.h"
 
@@ -38,12 +39,36 @@ struct fibre {
     struct tn_timer timer;                /* under the timers' lock */
     struct fibre *token_next, **token_at; /* under the token's lock */
 
-    char *stack; /* lowest usable byte, constant */
+    char *stack; /* lowest usable byte; constant where stacks are pooled, else NULL when there is none */
+#if !TN_STACKS_POOLED
+    char *top;          /* one past the highest; where stacks are pooled that is this block */
+    size_t stack_bytes; /* of the mapping */
+#endif
+#if TN_STACKS_SPLIT
+    struct tn_split split;
+#endif
     char name[16];
     struct tn_sanitize sanitize;
 };
 
 _Static_assert(offsetof(struct fibre, pub) == 0, "a tn_fibre is its fibre");
+
+#include "stacks/stacks.h"
+
+static inline char *stack_top(const struct fibre *f)
+{
+#if TN_STACKS_POOLED
+    return (char *)(uintptr_t)f;
+#else
+    return f->top;
+#endif
+}
+
+/* How far below its end the stack of a block in a slab of blocks begins. */
+static inline size_t stack_colour(const struct tn_stacks *s, const struct fibre *f)
+{
+    return (uintptr_t)f / s->fibre_bytes % COLOURS * COLOUR_BYTES;
+}
 
 /* ---- workers ---- */
 
@@ -125,19 +150,6 @@ struct cluster {
     unsigned active;         /* under life: workers that are not leaving */
 };
 
-/* Stacks of the default size, in slabs; one pool a runtime (stack.c). */
-struct stack_slab;
-enum { STACK_BATCH = 32, STACK_CACHE = 128, STACK_CLASSES = 160 };
-struct tn_stacks {
-    size_t stride, usable; /* bytes from one stack to the next; of a stack without its guard */
-    size_t fibre_bytes;    /* control block with module state, rounded to lines */
-    struct tn_spinlock lock;
-    struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
-    struct fibre *odd[STACK_CLASSES]; /* under the lock: ended ones of other sizes, linked by token_next */
-    struct stack_slab *slabs;         /* under the lock */
-    unsigned colour;                  /* under the lock */
-};
-
 struct runtime {
     struct tn_stacks stacks;
     struct tn_spinlock lock; /* clusters */
@@ -171,16 +183,6 @@ static inline struct cluster *cluster_of(struct tn_cluster *c)
 #define COUNT_N(w, what, n) ((void)(w))
 #endif
 #define COUNT(w, what) COUNT_N(w, what, 1)
-
-/* ---- stack.c ---- */
-int stacks_init(struct tn_stacks *s, size_t usable, size_t state_bytes);
-void stacks_fini(struct tn_stacks *s);
-/* A fibre with a stack: from the pool (a chain of several, linked by pub.link; *n tells how many) or, for an
- * unusual size, of its own. NULL: no memory. */
-struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
-void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
-struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable);
-void stacks_give_odd(struct tn_stacks *s, struct fibre *f);
 
 /* ---- hot.c ---- */
 void *worker_main(void *worker);

@@ -105,6 +105,14 @@ size_t tn_page(void);
  * Errors: ENOMEM the map limit is reached (vm.max_map_count). */
 int tn_guard(void *base, size_t stride, size_t n);
 
+/* How guards are made here: "madvise" (as many as one likes) or "mprotect" (two mappings each, of which
+ * vm.max_map_count allows 65530 by default). TENTER_GUARDS=mprotect does as an older kernel would. */
+const char *tn_guard_name(void);
+
+/* Of memory from tn_map, page-aligned at `low`: the bytes between the lowest that is not zero and `high`. Pages that were
+ * never touched are not touched by it. */
+size_t tn_used_above(const char *low, const char *high);
+
 /* Give the pages back to the system; they read as zero when touched again. */
 void tn_discard(void *base, size_t bytes);
 

@@ -332,7 +332,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     const struct tn_scheduler *const *all = binding_all(&n);
     for (size_t i = 0; i < n; i++)
         state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
-    rc = stacks_init(&rt->stacks, (size_t)config.stack, state);
+    stacks_init(&rt->stacks, (size_t)config.stack, state);
     tn_cluster *first = NULL;
     if (rc == 0)
         rc = tn_cluster_create((tn_runtime *)(void *)rt, &config, &first);
