@@ -46,7 +46,7 @@ static inline void release(struct worker *w, struct fibre *f)
     atomic_store_explicit(&f->join, TN_JOIN_DETACHED, memory_order_relaxed);
     if (!TN_STACKS_POOLED)
         stack_detach(&rt->stacks, f);
-    if (f->exclusive_stack) {
+    if (TN_STACKS_POOLED && f->exclusive_stack) {
         stacks_give_odd(&rt->stacks, f);
     } else if (w == NULL || cluster_of(w->pub.cluster)->rt != rt) {
         f->pub.link.next = NULL;

@@ -196,6 +196,9 @@ extern const char binding_kind[];
 int worker_start(struct worker *w);
 void worker_ended(struct worker *w);
 
+/* ---- fault.c ---- */
+void fault_tell(uintptr_t address, uintptr_t sp);
+
 /* ---- config.c ---- */
 int config_resolve(const struct tn_config *given, struct tn_config *out);
 extern const struct tn_knob config_knobs[];

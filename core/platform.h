@@ -116,6 +116,19 @@ size_t tn_used_above(const char *low, const char *high);
 /* Give the pages back to the system; they read as zero when touched again. */
 void tn_discard(void *base, size_t bytes);
 
+/* ---- faults ---- */
+
+/* While open, `tell` is called on a memory fault, on the thread that made it, before anything else happens: then the
+ * handler that the process had when this was opened first, or death by the same signal. Counted: each open has its
+ * close. Must be safe in a signal handler. */
+void tn_fault_open(void (*tell)(uintptr_t address, uintptr_t sp));
+void tn_fault_close(void);
+
+/* A stack for this thread's signal handlers, unless it has one: a stack that has overflowed cannot hold the handler.
+ * Returns what tn_fault_stack_free takes, on the same thread; NULL is fine. */
+void *tn_fault_stack(void);
+void tn_fault_stack_free(void *stack);
+
 /* ---- fences that share their cost unevenly ---- */
 
 /* A store before tn_fence_light() and a load after it, against a store before tn_fence_heavy() and a load after

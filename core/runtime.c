@@ -332,6 +332,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     const struct tn_scheduler *const *all = binding_all(&n);
     for (size_t i = 0; i < n; i++)
         state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
+    tn_fault_open(fault_tell);
     stacks_init(&rt->stacks, (size_t)config.stack, state);
     tn_cluster *first = NULL;
     if (rc == 0)
@@ -386,6 +387,7 @@ TN_API int tn_stop(tn_runtime *runtime)
         cluster_free(cl);
     }
     stacks_fini(&rt->stacks);
+    tn_fault_close();
     tn_sched_free(rt, sizeof *rt);
     return 0;
 }

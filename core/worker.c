@@ -313,6 +313,7 @@ void *worker_main(void *worker)
     tn_self_set(w);
     w->errno_at = tn_errno_address();
     tn_sanitize_thread(&w->loop.sanitize);
+    void *fault_stack = tn_fault_stack();
     if (cl->pin)
         tn_pin(cl->first_cpu + w->pub.index);
     if (TN_SCHED(cl)->worker_join != NULL)
@@ -342,6 +343,7 @@ void *worker_main(void *worker)
     if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
     tn_self_set(NULL);
+    tn_fault_stack_free(fault_stack);
     worker_ended(w);
     return NULL;
 }
