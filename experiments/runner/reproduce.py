@@ -17,7 +17,11 @@ from .errors import GOOD, INCOMPLETE, INTERRUPTED, UNSUPPORTED, WRONG, Stop, nea
 ROOT = Path(__file__).resolve().parents[2]
 #: title and metric of each column of the printed table; what the data do not have is left out
 COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_ns"),
-           ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"))
+           ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"),
+           ("made again", "create_again"), ("made first", "create_first"),
+           ("instructions a switch", "yield_instructions"),
+           ("system calls a switch", "yield_syscalls"), ("switch", "yield_time"),
+           ("instructions a call", "call_instructions"), ("call", "call_time"))
 #: behind an interval of fewer than stats.FEW blocks
 FEW_MARK = "†"
 #: docs/sources.md says it in full
@@ -150,7 +154,8 @@ def table_of(frame: pd.DataFrame, axis: str) -> list[list[str]]:
     columns = [(title, metric) for title, metric in COLUMNS if metric in there]
     lines = [[axis, "series", *(title for title, _metric in columns)]]
     for (x, series), part in good.groupby([axis, "series"]):
-        line = [f"{x:g}{'*' if part['oversubscribed'].any() else ''}", str(series)]
+        at = x if isinstance(x, str) else f"{x:g}"
+        line = [f"{at}{'*' if part['oversubscribed'].any() else ''}", str(series)]
         for _title, metric in columns:
             own = part[part["metric"].eq(metric)]
             estimate = stats.median(stats.invocations(own, metric)["value"].to_numpy(dtype=float))
