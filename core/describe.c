@@ -140,6 +140,8 @@ static void put_build(struct out *o)
     put_pair(o, ",", "runtime", "native");
     put_pair(o, ",", "binding", binding_kind);
     put_pair(o, ",", "context", tn_context_name);
+    put_pair(o, ",", "stacks", stacks_name);
+    put_pair(o, ",", "guards", stacks_guards());
     put_pair(o, ",", "observe", TN_OBSERVE ? "counters" : "off");
     put_pair(o, ",", "force_migration", TN_FORCE_MIGRATION ? "yes" : "no");
     put_pair(o, ",", "lock_check", TN_LOCK_CHECK ? "yes" : "no");

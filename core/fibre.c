@@ -44,7 +44,9 @@ static inline void release(struct worker *w, struct fibre *f)
     struct runtime *rt = cluster_of(f->pub.cluster)->rt;
     /* Whoever joins or detaches it once more finds this, until the memory serves another. relaxed: misuse only */
     atomic_store_explicit(&f->join, TN_JOIN_DETACHED, memory_order_relaxed);
-    if (f->exclusive_stack) {
+    if (!TN_STACKS_POOLED)
+        stack_detach(&rt->stacks, f);
+    if (TN_STACKS_POOLED && f->exclusive_stack) {
         stacks_give_odd(&rt->stacks, f);
     } else if (w == NULL || cluster_of(w->pub.cluster)->rt != rt) {
         f->pub.link.next = NULL;
@@ -153,9 +155,9 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
             f->name[n] = attr->name[n];
         f->name[n] = '\0';
     }
-    size_t bytes = (size_t)((char *)f - f->stack);
+    size_t bytes = (size_t)(stack_top(f) - f->stack);
     tn_sanitize_make(&f->sanitize, f->stack, bytes);
-    f->pub.context = tn_context_make(f, bytes, begin);
+    f->pub.context = tn_context_make(stack_top(f), bytes, begin);
     if (TN_SCHED(cl)->fibre_size != 0)
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
 }
@@ -177,15 +179,20 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     if (here == NULL && left_behind_in_parent(cl->rt))
         return EPERM;
     struct fibre *f;
-    if (attr != NULL && attr->stack != 0 && attr->stack != cl->rt->stacks.usable) {
-        if (attr->stack < tn_page() || attr->stack > TN_STACK_MAX)
-            return EINVAL;
-        f = stacks_take_odd(&cl->rt->stacks, attr->stack);
-    } else {
+    size_t size = attr != NULL && attr->stack != 0 ? attr->stack : cl->rt->stacks.usable;
+    if (size < tn_page() || size > TN_STACK_MAX)
+        return EINVAL;
+    if (TN_STACKS_POOLED && size != cl->rt->stacks.usable)
+        f = stacks_take_odd(&cl->rt->stacks, size);
+    else
         f = take_fibre(here, cl->rt);
-    }
     if (f == NULL)
         return ENOMEM;
+    if (!TN_STACKS_POOLED && !stack_attach(&cl->rt->stacks, f, size)) {
+        f->pub.cluster = &cl->pub;
+        release(here, f);
+        return ENOMEM;
+    }
     prepare_fibre(f, attr, cl, fn, arg);
     bool detached = out == NULL || (attr != NULL && attr->detached);
     /* relaxed: ready() publishes the fibre */

@@ -13,6 +13,7 @@
 #include "pool.h"
 #include "timer.h"
 #include "sanitize.h"
+#include "split.h"
 #include "waitword.h"
 #include "queues/spinlock.h"
 
@@ -41,12 +42,36 @@ struct fibre {
     struct tn_timer timer;                /* under the timers' lock */
     struct fibre *token_next, **token_at; /* under the token's lock */
 
-    char *stack; /* lowest usable byte, constant */
+    char *stack; /* lowest usable byte; constant where stacks are pooled, else NULL when there is none */
+#if !TN_STACKS_POOLED
+    char *top;          /* one past the highest; where stacks are pooled that is this block */
+    size_t stack_bytes; /* of the mapping */
+#endif
+#if TN_STACKS_SPLIT
+    struct tn_split split;
+#endif
     char name[16];
     struct tn_sanitize sanitize;
 };
 
 _Static_assert(offsetof(struct fibre, pub) == 0, "a tn_fibre is its fibre");
+
+#include "stacks/stacks.h"
+
+static inline char *stack_top(const struct fibre *f)
+{
+#if TN_STACKS_POOLED
+    return (char *)(uintptr_t)f;
+#else
+    return f->top;
+#endif
+}
+
+/* How far below its end the stack of a block in a slab of blocks begins. */
+static inline size_t stack_colour(const struct tn_stacks *s, const struct fibre *f)
+{
+    return (uintptr_t)f / s->fibre_bytes % COLOURS * COLOUR_BYTES;
+}
 
 /* ---- workers ---- */
 
@@ -140,19 +165,6 @@ struct cluster {
     uint64_t counts[COUNT_CORE]; /* the monitor's: what it counts */
 };
 
-/* Stacks of the default size, in slabs; one pool a runtime (stack.c). */
-struct stack_slab;
-enum { STACK_BATCH = 32, STACK_CACHE = 128, STACK_CLASSES = 160 };
-struct tn_stacks {
-    size_t stride, usable; /* bytes from one stack to the next; of a stack without its guard */
-    size_t fibre_bytes;    /* control block with module state, rounded to lines */
-    struct tn_spinlock lock;
-    struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
-    struct fibre *odd[STACK_CLASSES]; /* under the lock: ended ones of other sizes, linked by token_next */
-    struct stack_slab *slabs;         /* under the lock */
-    unsigned colour;                  /* under the lock */
-};
-
 /* Threads for calls that block; one pool a runtime (blocking.c). */
 struct pool_thread;
 struct blocking_pool {
@@ -220,16 +232,6 @@ static inline struct worker *worker_of(struct tn_worker *w)
 #endif
 #define COUNT(w, what) COUNT_N(w, what, 1)
 
-/* ---- stack.c ---- */
-int stacks_init(struct tn_stacks *s, size_t usable, size_t state_bytes);
-void stacks_fini(struct tn_stacks *s);
-/* A fibre with a stack: from the pool (a chain of several, linked by pub.link; *n tells how many) or, for an
- * unusual size, of its own. NULL: no memory. */
-struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
-void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
-struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable);
-void stacks_give_odd(struct tn_stacks *s, struct fibre *f);
-
 /* ---- hot.c ---- */
 void *worker_main(void *worker);
 void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
@@ -258,6 +260,9 @@ bool left_behind_in_parent(struct runtime *rt);
 
 int worker_start(struct worker *w);
 void worker_ended(struct worker *w);
+
+/* ---- fault.c ---- */
+void fault_tell(uintptr_t address, uintptr_t sp);
 
 /* ---- config.c ---- */
 int config_resolve(const struct tn_config *given, struct tn_config *out);

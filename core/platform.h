@@ -114,8 +114,29 @@ size_t tn_page(void);
  * Errors: ENOMEM the map limit is reached (vm.max_map_count). */
 int tn_guard(void *base, size_t stride, size_t n);
 
+/* How guards are made here: "madvise" (as many as one likes) or "mprotect" (two mappings each, of which
+ * vm.max_map_count allows 65530 by default). TENTER_GUARDS=mprotect does as an older kernel would. */
+const char *tn_guard_name(void);
+
+/* Of memory from tn_map, page-aligned at `low`: the bytes between the lowest that is not zero and `high`. Pages that were
+ * never touched are not touched by it. */
+size_t tn_used_above(const char *low, const char *high);
+
 /* Give the pages back to the system; they read as zero when touched again. */
 void tn_discard(void *base, size_t bytes);
+
+/* ---- faults ---- */
+
+/* While open, `tell` is called on a memory fault, on the thread that made it, before anything else happens: then the
+ * handler that the process had when this was opened first, or death by the same signal. Counted: each open has its
+ * close. Must be safe in a signal handler. */
+void tn_fault_open(void (*tell)(uintptr_t address, uintptr_t sp));
+void tn_fault_close(void);
+
+/* A stack for this thread's signal handlers, unless it has one: a stack that has overflowed cannot hold the handler.
+ * Returns what tn_fault_stack_free takes, on the same thread; NULL is fine. */
+void *tn_fault_stack(void);
+void tn_fault_stack_free(void *stack);
 
 /* ---- fences that share their cost unevenly ---- */
 
@@ -139,9 +160,13 @@ TN_MODULE_API void tn_fence_heavy(void);
  * calls entry(arg of that switch), which never returns.
  * tn_context_switch: save the caller's context in *from, go on in `to`. Returns, when somebody switches back, the
  * `arg` of that switch. Keeps the registers that the ABI calls callee-saved, the control bits of MXCSR and the x87
- * control word included. */
-#if defined(TN_CONTEXT_ASM)
+ * control word (aarch64: FPCR) included. */
+#if defined(TN_CONTEXT_ASM) && defined(__x86_64__)
 #include "context/x86_64.h"
+#elif defined(TN_CONTEXT_ASM) && defined(__aarch64__)
+#include "context/aarch64.h"
+#elif defined(TN_CONTEXT_ASM)
+#error "no assembly context for this processor: configure with -Dcontext=ucontext"
 #else
 void *tn_context_make(void *top, size_t bytes, void (*entry)(void *arg));
 void *tn_context_switch(void **from, void *to, void *arg);

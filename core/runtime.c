@@ -375,7 +375,8 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     const struct tn_scheduler *const *all = binding_all(&n);
     for (size_t i = 0; i < n; i++)
         state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
-    rc = stacks_init(&rt->stacks, (size_t)config.stack, state);
+    tn_fault_open(fault_tell);
+    stacks_init(&rt->stacks, (size_t)config.stack, state);
     tn_cluster *first = NULL;
     blocking_init(&rt->blocking, (unsigned)config.pool, (tn_time)config.pool_ms * 1000000);
     if (rc == 0)
@@ -436,6 +437,7 @@ TN_API int tn_stop(tn_runtime *runtime)
     }
     stacks_fini(&rt->stacks);
     locals_fini(&rt->locals);
+    tn_fault_close();
     tn_sched_free(rt, sizeof *rt);
     return 0;
 }

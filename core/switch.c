@@ -100,6 +100,7 @@ static inline struct worker *switch_to(struct worker *w, struct fibre *from, str
 {
     from->saved_errno = *w->errno_at;
     tn_sanitize_leave(&from->sanitize, &to->sanitize, dying);
+    TN_SPLIT_LEAVE(from, to);
     w = tn_context_switch(&from->pub.context, to->pub.context, w);
     tn_sanitize_arrive(&from->sanitize, left_behind(w));
     after_switch(w);

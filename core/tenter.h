@@ -149,6 +149,15 @@ TN_API int tn_detach(tn_fibre *f);
 /* End the calling fibre with `value`. Who: fibre (a plain thread aborts with a message). */
 TN_API void tn_exit(void *value) __attribute__((noreturn));
 
+/* How large f's stack is, and how many bytes of it have been in use at most: since it was made, by `f` or by a fibre
+ * that had it before (as exact as a word that was never written can tell). tn_stack_peak: the most of any stack of the
+ * runtime, those of ended fibres included: what a smaller `stack` must still hold. 0: it cannot be told (stacks=malloc,
+ * split). A few microseconds for tn_stack_used; tn_stack_peak looks at every stack. Who: any; `f` has not been
+ * joined, nor ended if it is detached. Blocks: no. */
+TN_API size_t tn_stack_size(const tn_fibre *f);
+TN_API size_t tn_stack_used(const tn_fibre *f);
+TN_API size_t tn_stack_peak(tn_runtime *rt);
+
 /* The calling fibre, or NULL on a plain thread. Its name, its cluster. Who: any. */
 TN_API tn_fibre *tn_fibre_self(void);
 TN_API const char *tn_fibre_name(const tn_fibre *f);

@@ -326,6 +326,7 @@ void *worker_main(void *worker)
     w->errno_at = tn_errno_address();
     atomic_store_explicit(&w->number, tn_thread_number(), memory_order_relaxed); /* relaxed: a hint to the monitor */
     tn_sanitize_thread(&w->loop.sanitize);
+    void *fault_stack = tn_fault_stack();
     if (cl->pin)
         tn_pin(cl->first_cpu + w->pub.index);
     tn_idle_join(&cl->idle, &w->slot);
@@ -358,6 +359,7 @@ void *worker_main(void *worker)
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
     tn_self_set(NULL);
     atomic_store_explicit(&w->number, 0, memory_order_relaxed); /* relaxed: as above */
+    tn_fault_stack_free(fault_stack);
     worker_ended(w);
     return NULL;
 }

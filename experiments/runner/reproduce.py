@@ -20,7 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_ns"),
            ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"),
            ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
-           ("cpu an arrival", "cpu"), ("idle share", "idle_share"))
+           ("cpu an arrival", "cpu"), ("idle share", "idle_share"),
+           ("made again", "create_again"), ("made first", "create_first"),
+           ("instructions a switch", "yield_instructions"),
+           ("system calls a switch", "yield_syscalls"), ("switch", "yield_time"),
+           ("instructions a call", "call_instructions"), ("call", "call_time"))
 #: factors that the series or the axis says already
 SAID = ("scheduler", "program", "param_program")
 #: behind an interval of fewer than stats.FEW blocks
@@ -160,7 +164,8 @@ def table_of(frame: pd.DataFrame, axis: str, apart: Sequence[str] = ()) -> list[
     known = set(tidy.HEAD + tidy.TAIL)
     apart = tidy.varying_factors(good, [c for c in good.columns if c not in known], (axis, *SAID))
     for (x, series), part in good.groupby([axis, _series(good, apart)]):
-        line = [f"{x:g}{'*' if part['oversubscribed'].any() else ''}", str(series)]
+        at = x if isinstance(x, str) else f"{x:g}"
+        line = [f"{at}{'*' if part['oversubscribed'].any() else ''}", str(series)]
         for _title, metric in columns:
             own = part[part["metric"].eq(metric)]
             estimate = stats.median(stats.invocations(own, metric)["value"].to_numpy(dtype=float))
