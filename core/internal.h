@@ -10,10 +10,19 @@
 #include "poller.h"
 #include "idle.h"
 #include "joinword.h"
-#include "timer.h"
+#include "keeper.h"
 #include "sanitize.h"
-#include "waitword.h"
+#include "suspend.h"
 #include "queues/spinlock.h"
+
+/* -Dtimers=… */
+#define TN_TIMERS_HEAP  0
+#define TN_TIMERS_WHEEL 1
+#if TN_TIMERS == TN_TIMERS_WHEEL
+#include "timer_wheel.h"
+#else
+#include "timer.h"
+#endif
 
 #include <string.h>
 
@@ -34,6 +43,9 @@ struct fibre {
     /* anyone */
     tn_joinword join;
     _Atomic(uint64_t) wait;
+#if TN_SUSPENSION == TN_SUSPENSION_LOCK
+    struct tn_spinlock wait_lock; /* handed over: see waitlock.h */
+#endif
 
     struct tn_timer timer;                /* under the timers' lock */
     struct fibre *token_next, **token_at; /* under the token's lock */
@@ -72,7 +84,7 @@ enum core_count {
 
 /* What the next stack does for the one that was left, right after a switch: the one moment at which the former
  * fibre is surely off its stack ("switch, then register", 004 §3.3.7). */
-enum after { AFTER_NOTHING, AFTER_YIELD, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT };
+enum after { AFTER_NOTHING, AFTER_YIELD, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT, AFTER_MIGRATE, AFTER_HANDED_OVER };
 
 struct worker {
     struct tn_worker pub;
@@ -85,6 +97,7 @@ struct worker {
     struct fibre *after_fibre;
     bool (*after_commit)(struct fibre *self, void *arg);
     void *after_arg;
+    struct fibre *then;       /* what the step on this worker's own stack goes on with (suspend.h) */
     uint32_t ticks;           /* scheduling points */
     uint32_t looks, passing;  /* look-ups; the next victim in passing */
     uint32_t yields, in_vain; /* soft yields; hard ones that found nothing */
@@ -113,7 +126,9 @@ struct cluster {
     const struct tn_scheduler *sched; /* in a static build the constant TN_SCHED is used in its place */
     struct tn_idle idle;
     struct tn_timers timers;
-    void *poller; /* the poller's state */
+    struct tn_keeper keeper;
+    struct tn_thread keeper_thread; /* under life */
+    void *poller;                   /* the poller's state */
     bool sched_ready, poller_open, joined;
     _Atomic(bool) in_poller; /* an idle worker waits in the poller in place of parking */
     int64_t idle_mode, spin_us, pin;
@@ -184,6 +199,7 @@ void stacks_give_odd(struct tn_stacks *s, struct fibre *f);
 
 /* ---- hot.c ---- */
 void *worker_main(void *worker);
+void *keeper_main(void *cluster);
 void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
 const struct tn_scheduler *binding_find(const char *name, size_t length);
 const struct tn_scheduler *const *binding_all(size_t *n);
@@ -192,6 +208,7 @@ extern const char binding_kind[];
 
 /* ---- runtime.c ---- */
 int worker_start(struct worker *w);
+void keeper_start(struct cluster *cl);
 void worker_ended(struct worker *w);
 
 /* ---- config.c ---- */

@@ -174,6 +174,14 @@ TN_API int tn_wait(tn_time deadline, struct tn_token *token);
 /* True if this call decided the outcome. Who: any. Blocks: no. */
 TN_API bool tn_wake(tn_waiter w);
 
+/* The three steps in one call: publish(waiter, arg) lets others find the caller, which is suspended until it is woken.
+ * When publish is called, and on which stack, is the build's choice (-Dsuspension=…, 004 §3.3.6–7): before the caller
+ * leaves its stack or, under `utility` and with neither deadline nor token, only after it has. So publish may wake
+ * (tn_wake, this waiter too) and lock and unlock what spins; it calls nothing else of Tenter, and does not block. When
+ * it has let anybody find the waiter, `arg` may be gone. Who: fibre. Blocks. Errors: as tn_wait. */
+TN_API int tn_suspend(void (*publish)(tn_waiter waiter, void *arg), void *arg, tn_time deadline,
+                      struct tn_token *token);
+
 /* Cancellation token: fires once, wakes all that wait with it, and whoever waits later does not block.
  * The memory is the caller's; it must outlive the waits that use it. */
 typedef struct tn_token {
