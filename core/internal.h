@@ -127,7 +127,7 @@ struct cluster {
     struct tn_idle idle;
     struct tn_timers timers;
     struct tn_keeper keeper;
-    struct tn_thread keeper_thread; /* under life */
+    struct tn_thread keeper_thread; /* under life; 0: none */
     void *poller;                   /* the poller's state */
     bool sched_ready, poller_open, joined;
     _Atomic(bool) in_poller; /* an idle worker waits in the poller in place of parking */

@@ -62,14 +62,11 @@ static inline void tn_keeper_rest(struct tn_keeper *k, bool (*needed)(void *arg)
         tn_park(&k->word, TN_KEEPER_ASLEEP, UINT64_MAX);
 }
 
-/* The keeper shall end. Returns false if there is no thread. */
-static inline bool tn_keeper_end(struct tn_keeper *k)
+/* The keeper, if there is one, shall end, and none shall be made any more. */
+static inline void tn_keeper_end(struct tn_keeper *k)
 {
-    /* relaxed: whoever ends it joins its thread */
-    bool was = atomic_exchange_explicit(&k->word, TN_KEEPER_OVER, memory_order_relaxed) != TN_KEEPER_NONE;
-    if (was)
-        tn_unpark(&k->word, 1);
-    return was;
+    atomic_store_explicit(&k->word, TN_KEEPER_OVER, memory_order_relaxed); /* relaxed: who ends it joins its thread */
+    tn_unpark(&k->word, 1);
 }
 
 #endif

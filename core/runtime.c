@@ -79,7 +79,7 @@ void keeper_start(struct cluster *cl)
                  ? EAGAIN
                  : tn_thread_create(&cl->keeper_thread, keeper_main, cl);
     if (rc !=
-        0) /* no thread to be had: look up every 64th scheduling point, and try again. relaxed: under the lock */
+        0) /* no thread to be had: every 64th scheduling point must do. relaxed: whoever calls next tries again */
         atomic_compare_exchange_strong_explicit(&cl->keeper.word, &awake, TN_KEEPER_NONE, memory_order_relaxed,
                                                 memory_order_relaxed);
     tn_spinlock_unlock(&cl->life);
@@ -290,7 +290,8 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
 static void cluster_join(struct cluster *cl)
 {
     tn_spinlock_lock(&cl->life);
-    bool keeper = tn_keeper_end(&cl->keeper);
+    tn_keeper_end(&cl->keeper);
+    bool keeper = cl->keeper_thread.handle != 0;
     tn_spinlock_unlock(&cl->life);
     if (keeper)
         tn_thread_join(&cl->keeper_thread);

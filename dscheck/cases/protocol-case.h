@@ -58,6 +58,13 @@ static inline void case_start(unsigned *random)
         atomic_signal_fence(memory_order_seq_cst);
 }
 
+/* Where natively a thread would hardly ever be interrupted, and where that matters. */
+static inline void case_pause(void)
+{
+    if (case_rounds > 1)
+        sched_yield();
+}
+
 /* Each thread's last call. */
 static inline void *case_end(void)
 {
