@@ -13,16 +13,8 @@
 #include "keeper.h"
 #include "sanitize.h"
 #include "suspend.h"
+#include "timers.h"
 #include "queues/spinlock.h"
-
-/* -Dtimers=… */
-#define TN_TIMERS_HEAP  0
-#define TN_TIMERS_WHEEL 1
-#if TN_TIMERS == TN_TIMERS_WHEEL
-#include "timer_wheel.h"
-#else
-#include "timer.h"
-#endif
 
 #include <string.h>
 
