@@ -168,7 +168,9 @@ typedef struct tn_waiter {
 /* Who: fibre (a plain thread gets a waiter with fibre == NULL). Blocks: no. */
 TN_API tn_waiter tn_wait_prepare(void);
 
-/* Who: fibre, after tn_wait_prepare. Blocks. Errors: EPERM, ETIMEDOUT, ECANCELED. */
+/* A deadline that is past (0 is) lets others run once, as a yield does, and is ETIMEDOUT unless a wake-up was first. One
+ * in the future is never early; docs/architecture.md says how late it may be. Who: fibre, after tn_wait_prepare. Blocks.
+ * Errors: EPERM, ETIMEDOUT, ECANCELED, ENOMEM no room for the timer (-Dtimers=heap only). */
 TN_API int tn_wait(tn_time deadline, struct tn_token *token);
 
 /* True if this call decided the outcome. Who: any. Blocks: no. */
