@@ -142,6 +142,12 @@ static void put_build(struct out *o)
     put_pair(o, ",", "context", tn_context_name);
     put_pair(o, ",", "stacks", stacks_name);
     put_pair(o, ",", "guards", stacks_guards());
+    put_pair(o, ",", "suspension",
+             TN_SUSPENSION == TN_SUSPENSION_NEXT      ? "next"
+             : TN_SUSPENSION == TN_SUSPENSION_UTILITY ? "utility"
+                                                      : "lock");
+    put_pair(o, ",", "dead", TN_DEAD == TN_DEAD_NEXT ? "next" : "utility");
+    put_pair(o, ",", "timers", TN_TIMERS == TN_TIMERS_HEAP ? "heap" : "wheel");
     put_pair(o, ",", "observe", TN_OBSERVE ? "counters" : "off");
     put_pair(o, ",", "force_migration", TN_FORCE_MIGRATION ? "yes" : "no");
     put_pair(o, ",", "lock_check", TN_LOCK_CHECK ? "yes" : "no");

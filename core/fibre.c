@@ -86,9 +86,10 @@ static void retire(struct worker *w, struct fibre *f)
     uintptr_t joiner = tn_joinword_end(&f->join);
     if (joiner == TN_JOIN_DETACHED)
         release(w, f);
-    else if (tn_joinword_is_fibre(joiner))
+    else if (tn_joinword_is_fibre(joiner)) {
+        wait_arrived((struct fibre *)joiner);
         make_ready(w, (struct fibre *)joiner, TN_WOKEN);
-    else if (tn_joinword_is_joiner(joiner))
+    } else if (tn_joinword_is_joiner(joiner))
         tell_joiner(w, f, joiner);
 }
 
@@ -105,11 +106,15 @@ static inline __attribute__((always_inline)) void exit_fibre(struct worker *w, v
         ((struct fibre *)joiner)->pub.cluster == self->pub.cluster && !TN_FORCE_MIGRATION) {
         /* Nothing else to run here, and a joiner that waits for exactly this: go on with it directly. It may
          * release this fibre only when it runs, which is after the switch. */
+        wait_arrived((struct fibre *)joiner);
         tn_joinword_pass(&self->join);
         COUNT(w, COUNT_EXIT);
         stop_current(w, (struct fibre *)joiner, AFTER_NOTHING, TN_SPAWNED, true);
     }
-    stop_current(w, next, AFTER_EXIT, TN_SPAWNED, true);
+    if (TN_DEAD == TN_DEAD_UTILITY)
+        stop_by_step(w, next, AFTER_EXIT, true);
+    else
+        stop_current(w, next, AFTER_EXIT, TN_SPAWNED, true);
     tn_die("tenter: fibre '%s' resumed after its end", self->name);
 }
 
@@ -276,15 +281,14 @@ TN_API __attribute__((noinline)) void tn_yield_hard(void)
 
 /* ---- migrate ---- */
 
-static bool commit_migrate(struct fibre *f, void *cluster)
+/* After the last switch in the cluster it leaves. */
+static void arrive(struct worker *w, struct fibre *f, struct cluster *cl)
 {
-    struct cluster *cl = cluster;
     /* relaxed: see runtime_of(); everybody else has the fibre from the module */
     atomic_store_explicit((_Atomic(struct tn_cluster *) *)&f->pub.cluster, &cl->pub, memory_order_relaxed);
     if (TN_SCHED(cl)->fibre_size != 0)
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
-    make_ready(tn_self_now(), f, TN_MIGRATED);
-    return true;
+    make_ready(w, f, TN_MIGRATED);
 }
 
 TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
@@ -297,7 +301,9 @@ TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
     if (cluster == w->pub.cluster)
         return 0;
     COUNT(w, COUNT_MIGRATE);
-    suspend(w, commit_migrate, cluster_of(cluster));
+    struct fibre *next = next_fibre(w, false);
+    w->after_arg = cluster;
+    stop_current(w, next, AFTER_MIGRATE, TN_MIGRATED, false);
     return 0;
 }
 
@@ -331,7 +337,7 @@ static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *
 {
     struct fibre *self = w->current;
     uintptr_t open = TN_JOIN_OPEN, mine = (uintptr_t)self | TN_JOIN_TIMED;
-    tn_waitword_prepare(&self->wait);
+    wait_open(self);
     if (!tn_joinword_register(&f->join, mine, &open))
         return open == TN_JOIN_DONE ? 0 : EINVAL;
     int rc = tn_wait(deadline, token);

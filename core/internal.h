@@ -10,11 +10,12 @@
 #include "poller.h"
 #include "idle.h"
 #include "joinword.h"
+#include "keeper.h"
 #include "pool.h"
-#include "timer.h"
 #include "sanitize.h"
 #include "split.h"
-#include "waitword.h"
+#include "suspend.h"
+#include "timers.h"
 #include "queues/spinlock.h"
 
 #include <string.h>
@@ -36,6 +37,9 @@ struct fibre {
     /* anyone */
     tn_joinword join;
     _Atomic(uint64_t) wait;
+#if TN_SUSPENSION == TN_SUSPENSION_LOCK
+    struct tn_spinlock wait_lock; /* handed over: see waitlock.h */
+#endif
 
     struct local_block *locals; /* the fibre itself: what tn_local_set has set; NULL: nothing */
 
@@ -108,7 +112,7 @@ enum { DUE_NOW = 0 };
 
 /* What the next stack does for the one that was left, right after a switch: the one moment at which the former
  * fibre is surely off its stack ("switch, then register", 004 §3.3.7). */
-enum after { AFTER_NOTHING, AFTER_YIELD, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT };
+enum after { AFTER_NOTHING, AFTER_YIELD, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT, AFTER_MIGRATE, AFTER_HANDED_OVER };
 
 struct worker {
     struct tn_worker pub;
@@ -121,6 +125,7 @@ struct worker {
     struct fibre *after_fibre;
     bool (*after_commit)(struct fibre *self, void *arg);
     void *after_arg;
+    struct fibre *then;       /* what the step on this worker's own stack goes on with (suspend.h) */
     uint32_t ticks;           /* scheduling points */
     uint32_t looks, passing;  /* look-ups; the next victim in passing */
     uint32_t yields, in_vain; /* soft yields; hard ones that found nothing */
@@ -151,7 +156,9 @@ struct cluster {
     const struct tn_scheduler *sched; /* in a static build the constant TN_SCHED is used in its place */
     struct tn_idle idle;
     struct tn_timers timers;
-    void *poller; /* the poller's state */
+    struct tn_keeper keeper;
+    struct tn_thread keeper_thread; /* under life; 0: none */
+    void *poller;                   /* the poller's state */
     bool sched_ready, poller_open, joined;
     _Atomic(bool) in_poller; /* an idle worker waits in the poller in place of parking */
     int64_t idle_mode, spin_us, pin;
@@ -234,6 +241,7 @@ static inline struct worker *worker_of(struct tn_worker *w)
 
 /* ---- hot.c ---- */
 void *worker_main(void *worker);
+void *keeper_main(void *cluster);
 void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
 const struct tn_scheduler *binding_find(const char *name, size_t length);
 const struct tn_scheduler *const *binding_all(size_t *n);
@@ -259,6 +267,7 @@ void monitor_stop(struct runtime *rt);
 bool left_behind_in_parent(struct runtime *rt);
 
 int worker_start(struct worker *w);
+void keeper_start(struct cluster *cl);
 void worker_ended(struct worker *w);
 
 /* ---- fault.c ---- */

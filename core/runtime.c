@@ -70,6 +70,21 @@ int worker_start(struct worker *w)
     return rc;
 }
 
+/* Called by who has turned the keeper's word from NONE to AWAKE. */
+void keeper_start(struct cluster *cl)
+{
+    tn_spinlock_lock(&cl->life); /* as in worker_start */
+    uint32_t awake = TN_KEEPER_AWAKE;
+    int rc = atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed) /* relaxed: under the lock */
+                 ? EAGAIN
+                 : tn_thread_create(&cl->keeper_thread, keeper_main, cl);
+    if (rc !=
+        0) /* no thread to be had: every 64th scheduling point must do. relaxed: whoever calls next tries again */
+        atomic_compare_exchange_strong_explicit(&cl->keeper.word, &awake, TN_KEEPER_NONE, memory_order_relaxed,
+                                                memory_order_relaxed);
+    tn_spinlock_unlock(&cl->life);
+}
+
 /* Last act of a worker's thread. */
 void worker_ended(struct worker *w)
 {
@@ -317,7 +332,11 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
 static void cluster_join(struct cluster *cl)
 {
     tn_spinlock_lock(&cl->life);
+    tn_keeper_end(&cl->keeper);
+    bool keeper = cl->keeper_thread.handle != 0;
     tn_spinlock_unlock(&cl->life);
+    if (keeper)
+        tn_thread_join(&cl->keeper_thread);
     cluster_kick(cl);
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (uint32_t i = 0; i < used; i++) {

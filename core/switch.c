@@ -66,17 +66,26 @@ static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why
 /* ---- switching ---- */
 
 static void retire(struct worker *w, struct fibre *f);
+static void arrive(struct worker *w, struct fibre *f, struct cluster *cl);
 
 /* What the fibre that was left had to wait for. */
 static __attribute__((noinline)) void after_any(struct worker *w, enum after what)
 {
     struct fibre *f = w->after_fibre;
-    if (what == AFTER_EXIT)
+    if (what == AFTER_SUSPEND) {
+        if (!w->after_commit(f, w->after_arg))
+            make_ready(w, f, TN_WOKEN);
+    } else if (what == AFTER_EXIT) {
         retire(w, f);
-    else if (what == AFTER_READY)
+    } else if (what == AFTER_READY) {
         make_ready(w, f, w->after_why);
-    else if (!w->after_commit(f, w->after_arg))
-        make_ready(w, f, TN_WOKEN);
+    } else if (what == AFTER_MIGRATE) {
+        arrive(w, f, w->after_arg);
+    } else {
+#if TN_SUSPENSION == TN_SUSPENSION_LOCK
+        tn_spinlock_unlock(&f->wait_lock); /* AFTER_HANDED_OVER */
+#endif
+    }
 }
 
 /* On the new stack, first of all. The commonest case is kept in line. */
@@ -127,6 +136,14 @@ static inline void leaving(struct worker *w, struct fibre *f, enum tn_why why)
 /* Time to look up from work: timers, poller, a worker that shall leave, a runtime that stops, work that all share?
  * Every 64th scheduling point, and when another thread asks. */
 enum { LOOK_UP = 64 };
+
+/* Each worker of cl looks up at its next scheduling point. */
+static void workers_look_up(struct cluster *cl)
+{
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    for (uint32_t i = 0; i < used; i++)                                        /* relaxed: see tick() */
+        atomic_store_explicit(&worker_of(cl->pub.workers[i])->due, DUE_NOW, memory_order_relaxed);
+}
 
 static void look_up(struct worker *w);
 static void steal_in_passing(struct worker *w);
@@ -185,13 +202,4 @@ static inline struct worker *stop_current(struct worker *w, struct fibre *next, 
     else
         w->current = NULL;
     return switch_to(w, self, next != NULL ? next : &w->loop, dying);
-}
-
-/* The general way to block: switch away, then let `commit(self, arg)` register the fibre, on another stack. If
- * it returns false there is nothing to wait for, and the fibre is ready again. */
-static inline struct worker *suspend(struct worker *w, bool (*commit)(struct fibre *, void *), void *arg)
-{
-    w->after_commit = commit;
-    w->after_arg = arg;
-    return stop_current(w, next_fibre(w, false), AFTER_SUSPEND, TN_WOKEN, false);
 }

@@ -218,11 +218,21 @@ typedef struct tn_waiter {
 /* Who: fibre (a plain thread gets a waiter with fibre == NULL). Blocks: no. */
 TN_API tn_waiter tn_wait_prepare(void);
 
-/* Who: fibre, after tn_wait_prepare. Blocks. Errors: EPERM, ETIMEDOUT, ECANCELED. */
+/* A deadline that is past (0 is) lets others run once, as a yield does, and is ETIMEDOUT unless a wake-up was first. One
+ * in the future is never early; docs/architecture.md says how late it may be. Who: fibre, after tn_wait_prepare. Blocks.
+ * Errors: EPERM, ETIMEDOUT, ECANCELED, ENOMEM no room for the timer (-Dtimers=heap only). */
 TN_API int tn_wait(tn_time deadline, struct tn_token *token);
 
 /* True if this call decided the outcome. Who: any. Blocks: no. */
 TN_API bool tn_wake(tn_waiter w);
+
+/* The three steps in one call: publish(waiter, arg) lets others find the caller, which is suspended until it is woken.
+ * When publish is called, and on which stack, is the build's choice (-Dsuspension=…, 004 §3.3.6–7): before the caller
+ * leaves its stack or, under `utility` and with neither deadline nor token, only after it has. So publish may wake
+ * (tn_wake, this waiter too) and lock and unlock what spins; it calls nothing else of Tenter, and does not block. When
+ * it has let anybody find the waiter, `arg` may be gone. Who: fibre. Blocks. Errors: as tn_wait. */
+TN_API int tn_suspend(void (*publish)(tn_waiter waiter, void *arg), void *arg, tn_time deadline,
+                      struct tn_token *token);
 
 /* Cancellation token: fires once, wakes all that wait with it, and whoever waits later does not block.
  * The memory is the caller's; it must outlive the waits that use it. */

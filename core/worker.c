@@ -49,21 +49,23 @@ struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w)
     return s != NULL ? &worker_of_slot(s)->pub : NULL;
 }
 
-/* A deadline became the earliest: whoever sleeps with another one must sleep anew. */
-static void wake_watcher(struct cluster *cl)
+/* A deadline became the earliest: whoever sleeps with another one must sleep anew. False: nobody is idle. */
+static bool wake_watcher(struct cluster *cl)
 {
     tn_fence_light();
-    if (tn_idle_workers(&cl->idle) != 0)
+    bool idle = tn_idle_workers(&cl->idle) != 0;
+    if (idle)
         wake_worker(cl, tn_idle_watcher(&cl->idle, NULL));
+    return idle;
 }
 
 /* Have each worker look up from its work, or from its sleep. */
 void cluster_kick(struct cluster *cl)
 {
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    workers_look_up(cl);
     for (uint32_t i = 0; i < used; i++) {
         struct worker *w = worker_of(cl->pub.workers[i]);
-        atomic_store_explicit(&w->due, DUE_NOW, memory_order_relaxed); /* relaxed: see tick() */
         uint32_t how;
         if (tn_idle_take_this(&cl->idle, &w->slot, &how)) {
             if (how == TN_SLOT_POLLING)
@@ -102,7 +104,7 @@ static void fire_timer(struct tn_timer *t, void *arg)
     struct fired *fired = arg;
     struct fibre *f = (struct fibre *)(void *)((char *)t - offsetof(struct fibre, timer));
     COUNT(fired->w, COUNT_TIMER);
-    if (tn_waitword_decide(&f->wait, t->seq, WAIT_TIMED_OUT) == TN_DECIDED_PARKED)
+    if (wait_decide(f, t->seq, WAIT_TIMED_OUT) == TN_DECIDED_PARKED)
         tn_list_push_back(&fired->ready, &f->pub.link);
 }
 
@@ -296,8 +298,10 @@ static void park(struct worker *w)
 static void hand_watch_on(struct worker *w, struct cluster *cl)
 {
     w->watch_ns = 0;
-    if (tn_idle_workers(&cl->idle) == 0) /* whoever parks later looks */
+    if (tn_idle_workers(&cl->idle) == 0) { /* whoever parks later looks */
+        keep_time(cl);
         return;
+    }
     tn_time until;
     bool watched = tn_idle_watcher(&cl->idle, &until) != NULL;
     bool wanted = TN_SCHED(cl)->may_have_work(&w->pub) != TN_WORK_NONE
@@ -309,12 +313,19 @@ static void hand_watch_on(struct worker *w, struct cluster *cl)
 
 /* ---- the loop ---- */
 
+/* Run `f`, and what follows it, until a fibre finds nothing to go on with. This stack is the worker's utility stack
+ * too: a fibre that leaves by a step has it done here, at the end of switch_to, and says whom to go on with. */
 static void run(struct worker *w, struct fibre *f)
 {
-    enter(w, f);
-    w->after = AFTER_NOTHING;
-    w->after_fibre = NULL;
-    switch_to(w, &w->loop, f, false);
+    do {
+        enter(w, f);
+        w->after = AFTER_NOTHING;
+        w->after_fibre = NULL;
+        if (TN_STEPS)
+            w->then = NULL;
+        switch_to(w, &w->loop, f, false);
+        f = TN_STEPS ? w->then : NULL;
+    } while (f != NULL);
 }
 
 /* Both ends of a worker's life on its thread. */
