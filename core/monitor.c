@@ -53,7 +53,7 @@ static void look_after(struct cluster *cl)
     if (cl->extra >= active) /* somebody else has removed workers, and took replacements for his own */
         cl->extra = active - 1;
     unsigned wanted = active - cl->extra, live = active - stuck;
-    if (live < wanted && atomic_load_explicit(&cl->pub.idle, memory_order_relaxed) == 0) /* relaxed: a hint */
+    if (live < wanted && tn_idle_count(&cl->pub) == 0) /* relaxed: a hint */
         replace(cl, wanted - live);
     if (live <= wanted || cl->extra == 0) {
         cl->calm = 0;
