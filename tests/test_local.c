@@ -178,7 +178,7 @@ static void *sets_and_waits(void *arg)
     return arg;
 }
 
-static void test_dropped(void) /* no destructor, and (test life) no byte left */
+static void test_dropped(void) /* no destructor, and (test leaks) no byte left */
 {
     struct tn_config c = with(2, NULL);
     tn_runtime *rt;
