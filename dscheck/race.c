@@ -61,9 +61,8 @@ static void touch(const char *at, unsigned mask, unsigned how, unsigned tid, uin
         c->execution = execution;
         c->n = 0;
     }
-    uint16_t f = follows(search_graph, tid);
-    const struct clock *known = f == NIL ? NULL : &search_graph->slot[f].porf;
-    uint16_t epoch = search_graph->count[tid];
+    uint16_t epoch;
+    const struct clock *known = run_clock(tid, &epoch);
     unsigned kept = 0;
     for (unsigned i = 0; i < c->n; i++) {
         const struct access *a = &c->of[i];

@@ -49,7 +49,7 @@ struct state {
     uint32_t used;
     struct record record[RECORDS];
     char kept[RECORD_BYTES];
-    uint32_t steps; /* in this execution */
+    uint16_t done, latest; /* events in this execution; the latest one's slot */
     int priority;
 };
 
@@ -325,13 +325,11 @@ static unsigned choice_of(uint16_t e, unsigned choices)
     return choose(choices);
 }
 
-void run_clock_of(unsigned tid, struct clock *c)
+const struct clock *run_clock(unsigned tid, uint16_t *epoch)
 {
-    uint16_t f = follows(search_graph, tid);
-    if (f == NIL)
-        memset(c, 0, sizeof(*c));
-    else
-        *c = search_graph->slot[f].porf;
+    uint16_t f = state[tid].latest != NIL ? state[tid].latest : search_graph->create[tid];
+    *epoch = state[tid].done;
+    return f == NIL ? NULL : &search_graph->slot[f].porf;
 }
 
 static void start(unsigned id, unsigned parent, uint64_t fn, uint64_t arg)
@@ -343,7 +341,8 @@ static void start(unsigned id, unsigned parent, uint64_t fn, uint64_t arg)
     in_thread_start(id, parent, to.f, (void *)arg);
     struct state *s = &state[id];
     s->pending = false;
-    s->records = s->used = s->steps = 0;
+    s->records = s->used = s->done = 0;
+    s->latest = NIL;
     s->priority = (int)(random_next() & 0xffff) + 1;
     if (id + 1 > run_result.threads)
         run_result.threads = id + 1;
@@ -416,6 +415,8 @@ static void perform(unsigned t, uint16_t e)
 {
     const struct slot *s = &search_graph->slot[e];
     trace(t, e);
+    state[t].done = (uint16_t)(s->idx + 1);
+    state[t].latest = e;
     answer(t, s);
     if (s->loc != NIL && s->writes) {
         put(location[s->loc].at, s->log, s->new);
@@ -577,6 +578,8 @@ static bool wait_there(unsigned t, unsigned first)
     st->used = r->at;
     st->records--;
     graph_index(g);
+    st->done = g->count[t];
+    st->latest = g->last[t];
     return s->rf == g->place[s->loc].last;
 }
 
@@ -590,7 +593,7 @@ static void commit(void)
     for (unsigned i = 0; i < look.n; i++)
         if (!look.of[i].waits) {
             if (look.of[i].steal)
-                search_push_steal(e, look.of[i].rf, g->slot[look.of[i].rf].after == NIL ? NIL : g->slot[look.of[i].rf].after);
+                search_push_steal(e, look.of[i].rf);
             else
                 search_push_read(e, look.of[i].rf, 0);
         }

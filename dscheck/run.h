@@ -43,7 +43,8 @@ void run_all(void);
 uint64_t run_address(uint16_t loc);
 void run_atomic(uint64_t at, size_t size, unsigned tid, uint32_t pc); /* held against plain accesses */
 void run_forget(void); /* before each execution: races */
-void run_clock_of(unsigned tid, struct clock *c);
+/* What is before a thread's next access; NULL: nothing.  Its epoch: how many events it has done. */
+const struct clock *run_clock(unsigned tid, uint16_t *epoch);
 void run_waiting(char *text, size_t size); /* who waits for what */
 
 extern volatile int run_interrupted;

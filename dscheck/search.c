@@ -69,9 +69,9 @@ void search_push_read(uint16_t e, uint16_t rf, unsigned choice)
     push(READ, e, rf)->choice = (uint8_t)choice;
 }
 
-void search_push_steal(uint16_t e, uint16_t rf, uint16_t from)
+void search_push_steal(uint16_t e, uint16_t rf)
 {
-    push(STEAL, e, rf)->r = from;
+    push(STEAL, e, rf);
 }
 
 void search_push_place(uint16_t e, uint16_t after)
@@ -325,6 +325,37 @@ static bool apply_revisit(const struct item *i)
     return true;
 }
 
+/* e takes its value from where another one does already; it is not in co. */
+static void read_in_vain(uint16_t e, uint16_t rf)
+{
+    struct frame *g = search_graph;
+    struct slot *s = &g->slot[e];
+    s->kind = EVENT;
+    graph_index(g);
+    s->idx = (uint16_t)(g->count[s->tid] - 1);
+    s->rf = rf;
+    s->old = value_of(g, rf, s->loc);
+    s->new = effect_of(s, s->old, 0).new;
+    s->choice = 0;
+    s->reads = s->writes = true;
+    graph_porf(g, e);
+    graph_read(g, e, rf);
+}
+
+/* Both cannot be: some revisit by e must make the other one go, or read e. */
+static void push_steals(uint16_t e)
+{
+    struct frame *g = search_graph;
+    uint16_t rf = g->slot[e].rf, loc = g->slot[e].loc;
+    uint16_t other = rf == NIL ? g->place[loc].first : g->slot[rf].after;
+    for (uint32_t i = 0; i < g->n; i++) {
+        const struct slot *s = &g->slot[i];
+        if (s->loc == loc && s->kind == EVENT && s->reads && i != e && !clock_has(&g->slot[e].porf, s) &&
+            (i == other || goes(g, other, (uint16_t)i, e)) && may_revisit(g, (uint16_t)i, e))
+            push(STEAL, e, rf)->r = (uint16_t)i;
+    }
+}
+
 static bool apply(const struct item *i)
 {
     struct frame *g = search_graph;
@@ -332,6 +363,7 @@ static bool apply(const struct item *i)
     graph_cut(g, i->n);
     weight = i->weight;
     struct slot *s = &g->slot[i->e];
+    bool made;
     switch ((enum item_kind)i->kind) {
     case READ:
         if (s->loc == NIL) {
@@ -361,24 +393,14 @@ static bool apply(const struct item *i)
         break;
     case STEAL:
         unlink_event(g, i->e);
-        s->kind = EVENT;
-        graph_index(g);
-        s->idx = (uint16_t)(g->count[s->tid] - 1);
-        s->rf = i->other;
-        s->old = value_of(g, i->other, s->loc);
-        s->new = effect_of(s, s->old, 0).new;
-        s->choice = 0;
-        s->reads = s->writes = true;
-        graph_porf(g, i->e);
-        graph_read(g, i->e, i->other);
-        if (clock_has(&s->porf, &g->slot[i->r]) || !may_revisit(g, i->r, i->e) || !apply_revisit(i)) {
-            /* not in co: put it out of the way of the next cut */
-            if (search_graph == g)
-                g->slot[i->e].writes = false;
+        read_in_vain(i->e, i->other);
+        if (i->r == NIL)
+            push_steals(i->e);
+        made = i->r != NIL && apply_revisit(i);
+        g->slot[i->e].writes = false; /* it is not in co: for the next one who unlinks it */
+        if (!made)
             return false;
-        }
-        g->slot[i->e].writes = false;
-        return (search_ordered = search_model->order(search_graph, search_order)) >= 0;
+        break;
     case REVISIT:
         if (!is_write(s)) /* it has turned out to wait */
             return false;
