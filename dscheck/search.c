@@ -145,7 +145,7 @@ static bool may_revisit(const struct frame *g, uint16_t r, uint16_t w)
             return false;
     for (uint32_t i = 0; i < r; i++) {
         const struct slot *s = &g->slot[i];
-        if (s->kind == BOTTOM && s->cause != NIL && goes(g, s->cause, r, w))
+        if (s->kind == BOTTOM && s->cause != NIL && (s->cause == r || goes(g, s->cause, r, w)))
             return false;
     }
     return true;
