@@ -49,6 +49,15 @@ struct state {
     uint32_t used;
     struct record record[RECORDS];
     char kept[RECORD_BYTES];
+    /* With --retry-as-await: where it has been since it last changed something by a read-modify-write, and whether a
+     * compare-and-exchange has failed since.  Who then comes back to such a place stops: the same thread will be found,
+     * in another execution, to start that round later. */
+    struct {
+        void *sp;
+        uint32_t pc;
+    } been[RECORDS];
+    unsigned beens;
+    bool failed, stopped;
     uint16_t done, latest; /* events in this execution; the latest one's slot */
     int priority;
 };
@@ -155,7 +164,7 @@ static bool may_loop(const struct request *q)
 /* A failed compare-and-exchange counts as work, unless the user says otherwise. */
 static bool may_wait(const struct request *q)
 {
-    return may_loop(q) && (q->op < OP_CAS || run_options.retry_as_await);
+    return may_loop(q) && q->op < OP_CAS;
 }
 
 static void record(unsigned t, uint16_t slot)
@@ -221,6 +230,8 @@ static bool runnable(const struct frame *g, unsigned t)
 {
     if (!in_thread[t].alive || in_thread[t].ended)
         return false;
+    if (state[t].stopped)
+        return false;
     if (g->bottom[t] != NIL)
         return offered(g, t);
     return !state[t].pending || state[t].q.op != OP_JOIN || in_thread[state[t].q.arg].ended;
@@ -262,7 +273,8 @@ static int pick(unsigned now)
     unsigned can[IN_THREADS], n = 0;
     bool mine = false;
     if (run_options.strategy == EXHAUSTIVE) {
-        for (unsigned t = 0; t < threads; t++)
+        bool settled = !state[now].pending || g->bottom[now] != NIL || !may_loop(&state[now].q) || came_back(now) < 0;
+        for (unsigned t = 0; t < threads && settled; t++)
             if (g->bottom[t] != NIL && runnable(g, t))
                 return (int)t;
         if (runnable(g, now))
@@ -341,7 +353,8 @@ static void start(unsigned id, unsigned parent, uint64_t fn, uint64_t arg)
     in_thread_start(id, parent, to.f, (void *)arg);
     struct state *s = &state[id];
     s->pending = false;
-    s->records = s->used = s->done = 0;
+    s->records = s->used = s->beens = s->done = 0;
+    s->failed = s->stopped = false;
     s->latest = NIL;
     s->priority = (int)(random_next() & 0xffff) + 1;
     if (id + 1 > run_result.threads)
@@ -410,6 +423,30 @@ static void trace(unsigned t, uint16_t slot)
         run_trace[run_traced++] = (struct run_step){slot, (uint8_t)t};
 }
 
+static void note_retry(unsigned t, const struct slot *s)
+{
+    struct state *st = &state[t];
+    if (s->reads && s->writes) {
+        st->beens = 0;
+        st->failed = false;
+        return;
+    }
+    st->failed |= s->op >= OP_CAS && s->op <= OP_CAS_VAL;
+    if (st->beens < RECORDS) {
+        st->been[st->beens].sp = in_thread[t].sp;
+        st->been[st->beens++].pc = s->pc;
+    }
+}
+
+static bool retries(unsigned t)
+{
+    const struct state *st = &state[t];
+    for (unsigned i = 0; st->failed && i < st->beens; i++)
+        if (st->been[i].pc == st->q.pc && st->been[i].sp == in_thread[t].sp)
+            return true;
+    return false;
+}
+
 /* What an event does outside the graph. */
 static void perform(unsigned t, uint16_t e)
 {
@@ -421,9 +458,11 @@ static void perform(unsigned t, uint16_t e)
     if (s->loc != NIL && s->writes) {
         put(location[s->loc].at, s->log, s->new);
         wrote(t);
-    } else if (s->loc == NIL || (s->op >= OP_CAS && s->op <= OP_CAS_VAL && !run_options.retry_as_await)) {
+    } else if (s->loc == NIL || (s->op >= OP_CAS && s->op <= OP_CAS_VAL)) {
         wrote(t);
     }
+    if (run_options.retry_as_await && s->loc != NIL)
+        note_retry(t, s);
     if (s->op == OP_CREATE)
         start((unsigned)s->arg, t, state[t].q.at, state[t].q.arg);
     else if (s->op == OP_END)
@@ -736,6 +775,10 @@ static bool add(unsigned t)
 {
     struct frame *g = search_graph;
     struct request *q = &state[t].q;
+    if (run_options.retry_as_await && g->bottom[t] == NIL && retries(t)) {
+        state[t].stopped = true;
+        return false;
+    }
     switch (q->op) {
     case OP_STORE:
         add_store(t);
@@ -860,6 +903,13 @@ static void at_end(void)
         all &= !in_thread[t].alive || in_thread[t].ended;
     run_result.events += search_graph->n;
     if (abandoned) {
+        run_result.blocked++;
+        return;
+    }
+    bool stopped = false;
+    for (unsigned t = 0; t < threads; t++)
+        stopped |= in_thread[t].alive && state[t].stopped;
+    if (stopped) {
         run_result.blocked++;
         return;
     }

@@ -94,9 +94,9 @@ static void *allocate(size_t size, size_t align, bool zero)
         b->room = room;
         h->next = b->at + room + GAP;
         b->known = NULL;
-        if (h->known_used + room / 8 + 1 <= KNOWN) {
+        if (h->known_used + room / 8 + 2 <= KNOWN) {
             b->known = h->known + h->known_used;
-            h->known_used += room / 8 + 1;
+            h->known_used += room / 8 + 2;
         }
         if (h->next > h->low + in_heap_each)
             in_bug("unsupported", "more than %zu bytes allocated by one thread", in_heap_each);
@@ -198,6 +198,15 @@ const char *in_heap_wrong(const char *at, size_t size, bool write)
         return "an access out of the bounds of a block of the heap";
     if (b->known != NULL) {
         size_t from = (size_t)(at - b->at);
+        if (size <= 8) { /* by far the most */
+            uint16_t have, mask = (uint16_t)(((1U << size) - 1) << (from % 8));
+            memcpy(&have, b->known + from / 8, 2);
+            if (write) {
+                have |= mask;
+                memcpy(b->known + from / 8, &have, 2);
+            }
+            return (have & mask) == mask ? NULL : "a read of heap that nobody has written";
+        }
         for (size_t i = from; i < from + size; i++) {
             unsigned char bit = (unsigned char)(1U << (i % 8));
             if (write)
