@@ -6,12 +6,16 @@
 #define _GNU_SOURCE
 #include "run.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -38,8 +42,57 @@ static void show(double seconds)
     fprintf(stderr, "   ");
 }
 
+/* ---- several processes: who has work forks when another one may run ---- */
+
+static struct shared {
+    atomic_int free_, stop;
+    atomic_ullong executions, blocked, events;
+    atomic_int bug, incomplete, threads, conflicts;
+} *shared;
+static bool child;
+
+static void maybe_fork(void)
+{
+    int n = atomic_load(&shared->free_);
+    if (!search_splits() || n <= 0 || !atomic_compare_exchange_strong(&shared->free_, &n, n - 1))
+        return;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid < 0) {
+        atomic_fetch_add(&shared->free_, 1);
+        return;
+    }
+    search_split(pid == 0);
+    if (pid == 0) {
+        child = true;
+        progress = 0;
+        run_result.executions = run_result.blocked = run_result.events = 0;
+    }
+}
+
+static void join_others(void)
+{
+    struct run_result *r = &run_result;
+    atomic_fetch_add(&shared->executions, r->executions);
+    atomic_fetch_add(&shared->blocked, r->blocked);
+    atomic_fetch_add(&shared->events, r->events);
+    atomic_fetch_or(&shared->incomplete, r->incomplete);
+    atomic_fetch_or(&shared->conflicts, r->conflicts != 0);
+    if ((int)r->threads > atomic_load(&shared->threads))
+        atomic_store(&shared->threads, (int)r->threads);
+    atomic_fetch_add(&shared->free_, 1);
+    while (wait(NULL) > 0 || errno == EINTR)
+        ;
+}
+
 void run_tick(void)
 {
+    if (shared != NULL) {
+        if (atomic_load(&shared->stop))
+            run_interrupted = 2;
+        else
+            maybe_fork();
+    }
     static double last;
     double at = now();
     if (run_options.seconds > 0 && at - began > run_options.seconds)
@@ -191,6 +244,13 @@ static void steps(void)
         }
 }
 
+static void failure(void)
+{
+    const struct run_result *r = &run_result;
+    printf("kind %s\nmessage %s\npc %x %x %u\n", r->kind, r->message, r->pc[0], r->pc[1], r->racer);
+    steps();
+}
+
 static uint8_t *schedule_of(const char *file, size_t *n)
 {
     FILE *f = fopen(file, "r");
@@ -221,6 +281,7 @@ int main(int argc, char **argv)
     }
     began = now();
     const char *image = NULL;
+    int jobs = 1;
     for (int i = 1; i < argc; i++) {
         const char *o = argv[i], *v = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(o, "--retry-as-await") == 0) {
@@ -256,6 +317,13 @@ int main(int argc, char **argv)
         } else if (strcmp(o, "--events") == 0) {
             run_options.events_max = (uint32_t)atoi(v);
             i++;
+        } else if (strcmp(o, "--jobs") == 0) {
+            jobs = atoi(v);
+            i++;
+        } else if (strcmp(o, "--shard") == 0) {
+            if (sscanf(v, "%u/%u", &search_shard, &search_shards) != 2)
+                return 2;
+            i++;
         } else if (strcmp(o, "--schedule") == 0) {
             run_options.strategy = SCHEDULE;
             run_options.schedule = schedule_of(v, &run_options.schedule_n);
@@ -270,7 +338,34 @@ int main(int argc, char **argv)
     in_image(image);
     handlers();
     double first = now();
+    if (jobs > 1 && run_options.strategy == EXHAUSTIVE) {
+        shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (shared == MAP_FAILED)
+            return 99;
+        atomic_store(&shared->free_, jobs - 1);
+    }
     run_all();
+    if (shared != NULL) {
+        bool found = run_result.bug || run_result.unsupported;
+        bool mine = found && atomic_exchange(&shared->bug, run_result.unsupported ? 2 : 1) == 0;
+        if (found)
+            atomic_store(&shared->stop, 1);
+        if (mine) {
+            failure();
+            fflush(stdout);
+        }
+        join_others();
+        if (child)
+            _exit(0);
+        run_result.executions = atomic_load(&shared->executions);
+        run_result.blocked = atomic_load(&shared->blocked);
+        run_result.events = atomic_load(&shared->events);
+        run_result.threads = (unsigned)atomic_load(&shared->threads);
+        run_result.conflicts = (uint64_t)atomic_load(&shared->conflicts);
+        run_result.bug = atomic_load(&shared->bug) == 1;
+        run_result.unsupported = atomic_load(&shared->bug) == 2;
+        run_result.incomplete = atomic_load(&shared->incomplete) != 0;
+    }
     double seconds = now() - began;
     if (progress && seconds > 1)
         fprintf(stderr, "\n");
@@ -284,9 +379,7 @@ int main(int argc, char **argv)
            (unsigned long long)r->events, (unsigned long long)r->conflicts);
     if (run_interrupted == 1)
         printf("interrupted 1\n");
-    if (r->bug || r->unsupported) {
-        printf("kind %s\nmessage %s\npc %x %x %u\n", r->kind, r->message, r->pc[0], r->pc[1], r->racer);
-        steps();
-    }
+    if (shared == NULL && (r->bug || r->unsupported))
+        failure();
     return 0;
 }

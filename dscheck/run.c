@@ -903,20 +903,20 @@ static void at_end(void)
         all &= !in_thread[t].alive || in_thread[t].ended;
     run_result.events += search_graph->n;
     if (abandoned) {
-        run_result.blocked++;
+        run_result.blocked += search_counts();
         return;
     }
     bool stopped = false;
     for (unsigned t = 0; t < threads; t++)
         stopped |= in_thread[t].alive && state[t].stopped;
     if (stopped) {
-        run_result.blocked++;
+        run_result.blocked += search_counts();
         return;
     }
     if (!all) {
         const char *what = stuck();
         if (what != NULL && *what == '\0') {
-            run_result.blocked++;
+            run_result.blocked += search_counts();
             return;
         }
         if (what != NULL) {
@@ -925,7 +925,7 @@ static void at_end(void)
             in_bug(what, "%s", text);
         }
     }
-    run_result.executions++;
+    run_result.executions += search_counts();
     if (all && in_heap_leak(text, sizeof(text)) != NULL)
         in_bug("leak", "%s", text);
 }
@@ -1091,7 +1091,7 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
     }
     if (q.op == OP_ASSUME) {
         abandoned = true;
-        run_result.blocked--; /* asked for */
+        run_result.blocked -= search_counts(); /* asked for */
         look.under_way = false;
     }
     if (look.under_way) {

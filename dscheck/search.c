@@ -6,9 +6,12 @@
 #include <string.h>
 
 enum item_kind { READ, PLACE, REVISIT, STEAL };
+enum { SHARD_LEVEL = 3 };
+
+unsigned search_shard, search_shards = 1;
 
 struct item {
-    uint8_t kind, choice;
+    uint8_t kind, choice, level;
     uint16_t e, other, r; /* other: the write to read, or the one to come after */
     uint32_t n;           /* the graph's size then */
     float weight;
@@ -23,7 +26,9 @@ int search_ordered;
 static struct frame **frames;
 static unsigned depth, frames_made;
 static struct item *items;
-static uint32_t top, capacity;
+static uint32_t top, bottom, capacity; /* items[bottom .. top) are ours */
+static uint8_t level;                  /* how many items led to the graph at hand, up to SHARD_LEVEL */
+static unsigned dealt;
 static bool keep[SLOTS_MAX];
 static uint16_t renamed[NIL + 1];
 static double done_weight;
@@ -39,7 +44,8 @@ static struct item *push(enum item_kind kind, uint16_t e, uint16_t other)
     }
     struct item *i = &items[top++];
     weight /= 2;
-    *i = (struct item){.kind = (uint8_t)kind, .e = e, .other = other, .r = NIL, .n = search_graph->n, .weight = weight};
+    *i = (struct item){.kind = (uint8_t)kind, .e = e, .other = other, .r = NIL, .n = search_graph->n, .weight = weight,
+                       .level = level < SHARD_LEVEL ? (uint8_t)(level + 1) : SHARD_LEVEL + 1};
     search_items_made++;
     return i;
 }
@@ -416,14 +422,34 @@ bool search_next(void)
 {
     done_weight += (double)weight;
     for (;;) {
-        while (depth > 0 && top == frames[depth - 1]->base && depth > 1)
+        while (depth > 1 && top <= frames[depth - 1]->base)
             depth--;
         search_graph = frames[depth - 1];
-        if (top == 0)
+        if (top <= bottom)
             return false;
         struct item i = items[--top];
+        level = i.level;
+        /* Shards deal the subtrees of one level out among them; what lies above, each walks through. */
+        if (level == SHARD_LEVEL && search_shards > 1 && dealt++ % search_shards != search_shard)
+            continue;
         if (apply(&i))
             return true;
         done_weight += (double)weight;
     }
+}
+
+bool search_counts(void)
+{
+    return search_shards == 1 || level >= SHARD_LEVEL || search_shard == 0;
+}
+
+bool search_splits(void)
+{
+    return top - bottom >= 2;
+}
+
+void search_split(bool older)
+{
+    uint32_t middle = bottom + (top - bottom) / 2;
+    *(older ? &top : &bottom) = middle;
 }

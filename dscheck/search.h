@@ -44,6 +44,13 @@ void search_settle(uint16_t e, uint16_t rf, unsigned choice);
 /* A revisited read-modify-write that would store what it read turns out to be no loop: it writes. */
 void search_write_part(uint16_t e);
 
+/* Of several processes that have the same stack, one goes on with its older half, one with its newer half. */
+bool search_splits(void);
+void search_split(bool older);
+
+extern unsigned search_shard, search_shards; /* this one, of so many */
+bool search_counts(void);                    /* whether the graph at hand is this shard's */
+
 unsigned search_depth(void);
 double search_done(void); /* estimated part of the search that is over, 0 … 1 */
 

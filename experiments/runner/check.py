@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,9 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--malloc-fail", action="store_true", help="each allocation may fail")
     out.add_argument("--reuse", choices=("on", "off"), default="on", help="freed blocks are used again (default: on)")
     out.add_argument("--events", type=int, metavar="N", help="an execution of more events is an unbounded loop (4000)")
+    out.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; the same total for any N")
+    out.add_argument("--shard", metavar="I/N", help="only the I-th of N parts (from 0), to be merged")
+    out.add_argument("--merge", nargs="+", metavar="JSON", help="add up the answers of the shards")
     out.add_argument("--json", metavar="FILE", help="the answer as JSON; - is standard output")
     out.add_argument("--replay", metavar="FILE", help="run the one execution that FILE holds")
     out.add_argument("--save", metavar="FILE", help="where the failing execution goes (default: FILE.c's name.replay)")
@@ -59,6 +63,10 @@ def main(argv: list[str]) -> int:
         raise Stop(f"--strategy {args.strategy} never ends by itself: give it a --budget")
     if args.strategy == "pct" and args.bound is None:
         args.bound = 3
+    if args.shard and not re.fullmatch(r"\d+/[1-9]\d*", args.shard):
+        raise Stop(f"--shard {args.shard}: which of how many, as 0/4")
+    if args.merge:
+        return merge(args)
     files = [Path(w) for w in args.what if w.endswith(".c")]
     names = [w for w in args.what if not w.endswith(".c")]
     if files and names:
@@ -138,6 +146,8 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace) -> r
             options += _seconds(args.budget)
         if args.replay:
             options += ["--schedule", args.replay]
+        elif args.shard or args.jobs > 1:
+            options += ["--jobs", str(args.jobs), *(["--shard", args.shard] if args.shard else [])]
         elif sys.stderr.isatty():
             options.append("--progress")
         answer = _execute(checker, image, options)
@@ -178,9 +188,33 @@ def _shorter(checker: Path, image: Path, answer: report.Answer, args: argparse.N
     return answer
 
 
+def merge(args: argparse.Namespace) -> int:
+    """Adds up what the shards of one exploration said."""
+    parts = []
+    for name in args.merge:
+        try:
+            parts.append(json.loads(Path(name).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise Stop(f"{name}: {error}") from None
+    shards = {p.get("shard") for p in parts}
+    total = next(iter(shards)).split("/")[1] if None not in shards and shards else None
+    if total is None or shards != {f"{i}/{total}" for i in range(int(total))}:
+        raise Stop("--merge: these are not all the shards of one exploration: " + ", ".join(map(str, sorted(map(str, shards)))))
+    out = dict(next((p for p in parts if p["verdict"] == "bug"), parts[0]))
+    worst = ["ok", "incomplete", "unsupported", "bug"]
+    out["verdict"] = max((p["verdict"] for p in parts), key=worst.index)
+    for key in ("executions", "blocked", "seconds"):
+        out[key] = sum(p[key] for p in parts)
+    out["bound"], out["shard"] = parts[0]["bound"], None
+    print(json.dumps(out))
+    return _CODES[out["verdict"]]
+
+
 def _bound(args: argparse.Namespace) -> str | None:
     if args.strategy != "exhaustive":
         return args.strategy
+    if args.shard:
+        return f"part {args.shard}"
     return f"at most {args.bound} preemptions" if args.bound is not None else None
 
 
@@ -222,7 +256,7 @@ def one(files: list[Path], cflags: list[str], args: argparse.Namespace) -> int:
     if not quiet:
         print("\n".join(lines))
     if args.json:
-        text = json.dumps(report.as_json(answer, _bound(args)), indent=None if quiet else 1)
+        text = json.dumps({**report.as_json(answer, _bound(args)), "shard": args.shard}, indent=None if quiet else 1)
         if quiet:
             print(text)
         else:
