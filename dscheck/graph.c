@@ -291,8 +291,7 @@ struct effect effect_of(const struct slot *e, uint64_t old, unsigned choice)
             f.choices = n > 1 ? (uint8_t)n : 1;
         f.writes = at < n;
         if (f.writes)
-            f.new = (old & ((UINT64_C(1) << (4 * at)) - 1)) |
-                    (at == 15 ? 0 : old >> (4 * (at + 1)) << (4 * at));
+            f.new = (old & ((UINT64_C(1) << (4 * at)) - 1)) | (at == 15 ? 0 : old >> (4 * (at + 1)) << (4 * at));
         break;
     }
     case OP_ARRIVE:
@@ -308,16 +307,20 @@ struct effect effect_of(const struct slot *e, uint64_t old, unsigned choice)
 const char *op_name(const struct slot *e)
 {
     static const char *const names[] = {
-        [OP_LOAD] = "load",          [OP_STORE] = "store",     [OP_XCHG] = "exchange",
-        [OP_ADD] = "fetch-add",      [OP_SUB] = "fetch-sub",   [OP_AND] = "fetch-and",
-        [OP_OR] = "fetch-or",        [OP_XOR] = "fetch-xor",   [OP_NAND] = "fetch-nand",
-        [OP_CAS] = "CAS",            [OP_CAS_WEAK] = "CAS",    [OP_CAS_VAL] = "CAS",
-        [OP_LOCK] = "lock",          [OP_TRYLOCK] = "try-lock", [OP_RDLOCK] = "read-lock",
-        [OP_TRYRDLOCK] = "try-read-lock", [OP_AWAIT] = "wait", [OP_TAKE] = "take",
-        [OP_TRYTAKE] = "try-take",   [OP_ENQUEUE] = "enqueue", [OP_DEQUEUE] = "signal",
-        [OP_REMOVE] = "leave",       [OP_ARRIVE] = "arrive",   [OP_AWAIT_OVER] = "wait",
-        [OP_CREATE] = "create",      [OP_END] = "end",         [OP_JOIN] = "join",
-        [OP_CHOOSE] = "choose",
+        [OP_LOAD] = "load",        [OP_STORE] = "store",
+        [OP_XCHG] = "exchange",    [OP_ADD] = "fetch-add",
+        [OP_SUB] = "fetch-sub",    [OP_AND] = "fetch-and",
+        [OP_OR] = "fetch-or",      [OP_XOR] = "fetch-xor",
+        [OP_NAND] = "fetch-nand",  [OP_CAS] = "CAS",
+        [OP_CAS_WEAK] = "CAS",     [OP_CAS_VAL] = "CAS",
+        [OP_LOCK] = "lock",        [OP_TRYLOCK] = "try-lock",
+        [OP_RDLOCK] = "read-lock", [OP_TRYRDLOCK] = "try-read-lock",
+        [OP_AWAIT] = "wait",       [OP_TAKE] = "take",
+        [OP_TRYTAKE] = "try-take", [OP_ENQUEUE] = "enqueue",
+        [OP_DEQUEUE] = "signal",   [OP_REMOVE] = "leave",
+        [OP_ARRIVE] = "arrive",    [OP_AWAIT_OVER] = "wait",
+        [OP_CREATE] = "create",    [OP_END] = "end",
+        [OP_JOIN] = "join",        [OP_CHOOSE] = "choose",
     };
     return names[e->op];
 }

@@ -42,9 +42,9 @@ struct slot {
     uint16_t readers;        /* of a write: the first of those that read it */
     uint16_t reader;         /* of a read: the next that reads the same */
     uint16_t link, cause;
-    uint16_t span;           /* of a BOTTOM: how many reads before it belong to its loop */
-    uint32_t pc;             /* an offset into the code */
-    uint64_t old, new;       /* what it read, and wrote */
+    uint16_t span;     /* of a BOTTOM: how many reads before it belong to its loop */
+    uint32_t pc;       /* an offset into the code */
+    uint64_t old, new; /* what it read, and wrote */
     uint64_t arg, expect;
     struct clock porf, hb;
 };
@@ -57,12 +57,12 @@ struct place {
 
 struct frame {
     uint32_t n, capacity, places, places_capacity;
-    uint32_t base;                 /* the stack of things to try, when this frame was made */
-    uint16_t count[IN_THREADS];    /* events */
-    uint16_t last[IN_THREADS];     /* slot; NIL: none */
-    uint16_t create[IN_THREADS];   /* slot that created the thread; NIL: none */
-    uint16_t end[IN_THREADS];      /* slot of its end */
-    uint16_t bottom[IN_THREADS];   /* slot that waits */
+    uint32_t base;               /* the stack of things to try, when this frame was made */
+    uint16_t count[IN_THREADS];  /* events */
+    uint16_t last[IN_THREADS];   /* slot; NIL: none */
+    uint16_t create[IN_THREADS]; /* slot that created the thread; NIL: none */
+    uint16_t end[IN_THREADS];    /* slot of its end */
+    uint16_t bottom[IN_THREADS]; /* slot that waits */
     struct slot *slot;
     struct place *place;
 };
@@ -129,8 +129,8 @@ void graph_co_insert(struct frame *g, uint16_t w, uint16_t after); /* NIL: as th
 void graph_co_remove(struct frame *g, uint16_t w);
 void graph_read(struct frame *g, uint16_t r, uint16_t rf);
 void graph_unread(struct frame *g, uint16_t r);
-void graph_cut(struct frame *g, uint32_t n);                       /* drop the slots from n on */
-void graph_index(struct frame *g);                                 /* count, last, create, end, bottom: from the slots */
+void graph_cut(struct frame *g, uint32_t n); /* drop the slots from n on */
+void graph_index(struct frame *g);           /* count, last, create, end, bottom: from the slots */
 void graph_porf(struct frame *g, uint16_t e);
 void graph_copy(struct frame *to, const struct frame *from, const bool *keep, uint16_t *renamed);
 struct place *graph_place(struct frame *g, uint16_t loc);

@@ -48,7 +48,7 @@ static struct shared {
     atomic_int free_, stop;
     atomic_ullong executions, blocked, events;
     atomic_int bug, incomplete, threads, conflicts;
-} *shared;
+} * shared;
 static bool child;
 
 static void maybe_fork(void)

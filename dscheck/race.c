@@ -76,7 +76,8 @@ static void touch(const char *at, unsigned mask, unsigned how, unsigned tid, uin
                    how & WRITES ? "write" : "read");
         }
         /* What would race with the former and not with this one must stay. */
-        if (before && (a->mask & ~mask) == 0 && (how & WRITES) >= (a->how & WRITES) && (how & ATOMIC) <= (a->how & ATOMIC))
+        if (before && (a->mask & ~mask) == 0 && (how & WRITES) >= (a->how & WRITES) &&
+            (how & ATOMIC) <= (a->how & ATOMIC))
             continue;
         c->of[kept++] = *a;
     }

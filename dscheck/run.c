@@ -213,8 +213,8 @@ static bool newer(const struct frame *g, uint16_t w, uint16_t bottom)
 {
     const struct slot *b = &g->slot[bottom];
     unsigned time = write_time(g, w);
-    return time > bottom && (b->cause == NIL || (time > b->cause && w != b->cause &&
-                                                  clock_has(&g->slot[w].porf, &g->slot[b->cause])));
+    return time > bottom &&
+           (b->cause == NIL || (time > b->cause && w != b->cause && clock_has(&g->slot[w].porf, &g->slot[b->cause])));
 }
 
 static bool offered(const struct frame *g, unsigned t)
@@ -483,8 +483,9 @@ static bool repeat(unsigned t, uint16_t e)
     if (s->loc != NIL) {
         uint16_t loc = place(q, t);
         if (loc != s->loc || (s->reads && fetch(q->at, q->log) != s->old && q->op != OP_STORE))
-            give_up("the program does something else when it is run again: something is not repeatable, or a location is "
-                    "used both as an atomic and as a plain one");
+            give_up(
+                "the program does something else when it is run again: something is not repeatable, or a location is "
+                "used both as an atomic and as a plain one");
         if (s->reads)
             record(t, e);
         s->arg = q->arg;
@@ -516,8 +517,10 @@ static uint16_t append(unsigned t, enum slot_kind kind)
     struct frame *g = search_graph;
     const struct request *q = &state[t].q;
     if (g->n >= run_options.events_max)
-        in_bug("unbounded loop", "an execution of more than %u events: a loop that need not end, or one with a counter in it, "
-                                 "which hides that it waits", run_options.events_max);
+        in_bug("unbounded loop",
+               "an execution of more than %u events: a loop that need not end, or one with a counter in it, "
+               "which hides that it waits",
+               run_options.events_max);
     uint16_t e = graph_append(g, kind, t);
     struct slot *s = &g->slot[e];
     s->op = q->op;

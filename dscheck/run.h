@@ -10,10 +10,10 @@ enum strategy { EXHAUSTIVE, RANDOM, PCT, BOUNDED, SCHEDULE };
 struct run_options {
     enum strategy strategy;
     bool retry_as_await, spurious_cas;
-    unsigned bound;         /* of BOUNDED: preemptions; of PCT: changes of priority */
-    uint64_t seed, budget;  /* executions */
+    unsigned bound;        /* of BOUNDED: preemptions; of PCT: changes of priority */
+    uint64_t seed, budget; /* executions */
     double seconds;
-    uint32_t events_max;    /* of an execution */
+    uint32_t events_max;     /* of an execution */
     const uint8_t *schedule; /* of SCHEDULE: pairs of thread and choice */
     size_t schedule_n;
 };
@@ -42,7 +42,7 @@ extern uint32_t run_traced;
 void run_all(void);
 uint64_t run_address(uint16_t loc);
 void run_atomic(uint64_t at, size_t size, unsigned tid, uint32_t pc); /* held against plain accesses */
-void run_forget(void); /* before each execution: races */
+void run_forget(void);                                                /* before each execution: races */
 /* What is before a thread's next access; NULL: nothing.  Its epoch: how many events it has done. */
 const struct clock *run_clock(unsigned tid, uint16_t *epoch);
 void run_waiting(char *text, size_t size); /* who waits for what */

@@ -44,7 +44,12 @@ static struct item *push(enum item_kind kind, uint16_t e, uint16_t other)
     }
     struct item *i = &items[top++];
     weight /= 2;
-    *i = (struct item){.kind = (uint8_t)kind, .e = e, .other = other, .r = NIL, .n = search_graph->n, .weight = weight,
+    *i = (struct item){.kind = (uint8_t)kind,
+                       .e = e,
+                       .other = other,
+                       .r = NIL,
+                       .n = search_graph->n,
+                       .weight = weight,
                        .level = level < SHARD_LEVEL ? (uint8_t)(level + 1) : SHARD_LEVEL + 1};
     search_items_made++;
     return i;
@@ -163,8 +168,8 @@ void search_push_revisits(uint16_t w)
     uint16_t loc = g->slot[w].loc;
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
-        if (s->loc == loc && s->kind == EVENT && s->reads && i != w && s->rf != w && !clock_has(&g->slot[w].porf, s) &&
-            may_revisit(g, (uint16_t)i, w))
+        if (s->loc == loc && s->kind == EVENT && s->reads && i != w && s->rf != w &&
+            !clock_has(&g->slot[w].porf, s) && may_revisit(g, (uint16_t)i, w))
             push(REVISIT, w, NIL)->r = (uint16_t)i;
     }
 }

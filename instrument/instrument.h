@@ -38,12 +38,12 @@ uint64_t in_op(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, 
 void in_launch(void);
 void in_trampoline(void);
 
-#define IN_OP(op, log, a0, a1, a2) in_op((uint64_t)(a0), (uint64_t)(a1), (uint64_t)(a2), 5, 5, (op) * 8 + (log))
-#define IN_CALL()                                             \
-    do {                                                      \
-        if (in_ahead)                                         \
-            in_op(0, 0, 0, 0, 0, OP_STOP * 8);                \
-        in_cur->pc = (uint64_t)__builtin_return_address(0);   \
+#define IN_OP(op, log, a0, a1, a2) in_op((uint64_t)(a0), (uint64_t)(a1), (uint64_t)(a2), 5, 5, (op)*8 + (log))
+#define IN_CALL()                                           \
+    do {                                                    \
+        if (in_ahead)                                       \
+            in_op(0, 0, 0, 0, 0, OP_STOP * 8);              \
+        in_cur->pc = (uint64_t)__builtin_return_address(0); \
     } while (0)
 
 /* Whether a thread of the code under test is running, rather than the runtime itself. */
@@ -52,17 +52,17 @@ static inline bool in_explored(void)
     return in_cur != &in_boot;
 }
 
-void in_world_init(void);              /* once: stacks, heap, shadow */
-void in_world_reset(void);             /* before each execution: memory as it was after the constructors */
+void in_world_init(void);  /* once: stacks, heap, shadow */
+void in_world_reset(void); /* before each execution: memory as it was after the constructors */
 void in_thread_start(unsigned id, unsigned parent, void *(*fn)(void *), void *arg);
-void in_image(const char *path);       /* load the code under test */
+void in_image(const char *path); /* load the code under test */
 
 /* The code under test. */
 struct in_object {
     char *text, *text_end; /* where its instructions lie */
     char *data, *data_end; /* its writable segments */
     char *base;
-    char *saved;           /* the data as constructors left it */
+    char *saved; /* the data as constructors left it */
     void *tls_image;
     size_t tls_filled, tls_size, tls_align;
     int (*main)(int, char **);

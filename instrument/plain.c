@@ -11,17 +11,17 @@ static inline void stop(const void *at)
         in_op(0, 0, 0, 0, 0, OP_STOP * 8);
 }
 
-#define ACCESS(name, size)                  \
-    void __tsan_read##name(void *p);        \
-    void __tsan_read##name(void *p)         \
-    {                                       \
-        in_plain(p, size, false, PC);       \
-    }                                       \
-    void __tsan_write##name(void *p);       \
-    void __tsan_write##name(void *p)        \
-    {                                       \
-        stop(p);                            \
-        in_plain(p, size, true, PC);        \
+#define ACCESS(name, size)            \
+    void __tsan_read##name(void *p);  \
+    void __tsan_read##name(void *p)   \
+    {                                 \
+        in_plain(p, size, false, PC); \
+    }                                 \
+    void __tsan_write##name(void *p); \
+    void __tsan_write##name(void *p)  \
+    {                                 \
+        stop(p);                      \
+        in_plain(p, size, true, PC);  \
     }
 
 ACCESS(1, 1)
@@ -35,17 +35,17 @@ ACCESS(4_pc, 4)
 ACCESS(8_pc, 8)
 ACCESS(16_pc, 16)
 
-#define OTHER(kind, n, size)                    \
-    void __tsan_##kind##_read##n(void *p);      \
-    void __tsan_##kind##_read##n(void *p)       \
-    {                                           \
-        in_plain(p, size, false, PC);           \
-    }                                           \
-    void __tsan_##kind##_write##n(void *p);     \
-    void __tsan_##kind##_write##n(void *p)      \
-    {                                           \
-        stop(p);                                \
-        in_plain(p, size, true, PC);            \
+#define OTHER(kind, n, size)                \
+    void __tsan_##kind##_read##n(void *p);  \
+    void __tsan_##kind##_read##n(void *p)   \
+    {                                       \
+        in_plain(p, size, false, PC);       \
+    }                                       \
+    void __tsan_##kind##_write##n(void *p); \
+    void __tsan_##kind##_write##n(void *p)  \
+    {                                       \
+        stop(p);                            \
+        in_plain(p, size, true, PC);        \
     }
 
 OTHER(unaligned, 2, 2)

@@ -177,8 +177,8 @@ static int unlock(struct mutex *m)
     if (m->owner != ME) {
         if (m->kind == PTHREAD_MUTEX_ERRORCHECK_NP)
             return EPERM;
-        in_bug("misuse", m->owner == 0 ? "unlock of a mutex that nobody holds"
-                                       : "unlock of a mutex that another thread holds");
+        in_bug("misuse",
+               m->owner == 0 ? "unlock of a mutex that nobody holds" : "unlock of a mutex that another thread holds");
     }
     if (m->count > 0) {
         m->count--;
