@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: verb -> module of this package, function
 VERBS = {"run": ("run", "main"), "test": ("testing", "main"), "list": ("listing", "main"),
          "reproduce": ("reproduce", "main"), "plot": ("report", "plot_main"),
-         "doctor": ("doctor", "main")}
+         "doctor": ("doctor", "main"), "check": ("check", "main")}
 
 
 def main(argv: list[str]) -> int:
