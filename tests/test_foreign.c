@@ -100,6 +100,14 @@ static void *exit_value(void *arg)
 {
     tn_exit(arg);
 }
+/* Still there while somebody asks about it. */
+static _Atomic(bool) joined;
+static void *wait_for_join(void *arg)
+{
+    while (!atomic_load(&joined))
+        tn_yield();
+    return arg;
+}
 static int exit_here(void *arg)
 {
     return exit_value(arg) != NULL;
@@ -118,6 +126,38 @@ static bool may_ask_names(void)
     tn_fibre *f;
     return tn_spawn(&f, &(struct tn_attr){.runtime = rt, .name = "x"}, echo, NULL) == 0 &&
            strcmp(tn_fibre_name(f), "x") == 0 && tn_join(f, NULL) == 0;
+}
+static bool has_room(size_t (*ask)(const tn_fibre *))
+{
+    tn_fibre *f;
+    atomic_store(&joined, false);
+    if (tn_spawn(&f, &(struct tn_attr){.runtime = rt}, wait_for_join, NULL) != 0)
+        return false;
+    size_t bytes = ask(f);
+    atomic_store(&joined, true);
+    return bytes < (size_t)1 << 30 && tn_join(f, NULL) == 0; /* 0: this kind of stack cannot tell */
+}
+static bool may_ask_sizes(void)
+{
+    return has_room(tn_stack_size);
+}
+static bool may_ask_use(void)
+{
+    return has_room(tn_stack_used);
+}
+static bool may_ask_peak(void)
+{
+    return tn_stack_peak(rt) < (size_t)1 << 30;
+}
+static void publish(tn_waiter waiter, void *arg)
+{
+    (void)waiter;
+    *(bool *)arg = true;
+}
+static bool no_suspension(void)
+{
+    bool published = false;
+    return tn_suspend(publish, &published, TN_FOREVER, NULL) == EPERM && !published;
 }
 static bool is_in_no_cluster(void)
 {
@@ -234,6 +274,9 @@ static const struct row {
     {"tn_exit", is_told_at_exit},
     {"tn_fibre_self", is_no_fibre},
     {"tn_fibre_name", may_ask_names},
+    {"tn_stack_size", may_ask_sizes},
+    {"tn_stack_used", may_ask_use},
+    {"tn_stack_peak", may_ask_peak},
     {"tn_cluster_self", is_in_no_cluster},
     {"tn_yield", may_yield},
     {"tn_yield_hard", may_yield_hard},
@@ -244,6 +287,7 @@ static const struct row {
     {"tn_local_get", gets_no_locals},
     {"tn_wait_prepare", prepares_nothing},
     {"tn_wait", no_wait},
+    {"tn_suspend", no_suspension},
     {"tn_wake", wakes_nobody},
     {"tn_blocking", may_blocking},
     {"tn_token_init", may_init_tokens},

@@ -24,7 +24,9 @@ COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_
            ("made again", "create_again"), ("made first", "create_first"),
            ("instructions a switch", "yield_instructions"),
            ("system calls a switch", "yield_syscalls"), ("switch", "yield_time"),
-           ("instructions a call", "call_instructions"), ("call", "call_time"))
+           ("wait and wake", "wait_wake"), ("suspend and wake", "suspend_wake"),
+           ("end, detached", "end_detached"), ("restart", "restart"), ("cancel", "cancel"),
+           ("expire", "expire"), ("instructions a call", "call_instructions"), ("call", "call_time"))
 #: factors that the series or the axis says already
 SAID = ("scheduler", "program", "param_program")
 #: behind an interval of fewer than stats.FEW blocks
