@@ -193,7 +193,7 @@ def main(argv: list[str]) -> int:
     said: Dict[str, Any] = {
         "interpreter": f"{sys.executable} {sys.version.split()[0]}", "packages": packages(),
         "limits": limits(), "kernel": kernel(), "machine": machine()}
-    complete = all(p["here"] for p in said["packages"] if p["group"] not in ("cross", "peers"))
+    complete = all(p["here"] for p in said["packages"] if p["group"] in ("build", "plots"))
     if args.json:
         print(json.dumps({**said, "complete": complete}, indent=1))
     else:
@@ -203,7 +203,7 @@ def main(argv: list[str]) -> int:
 
 def _text(said: dict[str, Any]) -> str:
     lines = [f"interpreter {said['interpreter']}"]
-    for group in ("build", "plots", "cross", "peers"):
+    for group in ("build", "plots", "test", "cross", "peers"):
         absent = [p for p in said["packages"] if p["group"] == group and not p["here"]]
         total = sum(p["group"] == group for p in said["packages"])
         lines.append(f"packages, {group}: {total - len(absent)} of {total}")

@@ -163,7 +163,7 @@ class Stub(unittest.TestCase):
 
     def test_the_list_of_packages_is_whole(self) -> None:
         table = doctor.packages()
-        self.assertEqual({p["group"] for p in table}, {"build", "plots", "cross", "peers"})
+        self.assertEqual({p["group"] for p in table}, {"build", "plots", "test", "cross", "peers"})
         self.assertTrue(all(p["cost"] for p in table))
 
 
