@@ -4,20 +4,25 @@
  */
 #include "internal.h"
 
-enum { CONFIG_STACK_MIN = 16384 };
+enum { CONFIG_STACK_MIN = 16384, SLOTS_TO_REPLACE = 64 };
 
 #define CONFIG_KNOBS(K)                                                                                              \
     K(workers, NULL, 0, 0, 4096, "threads", "threads that run fibres; 0: one for each processor", "000 §3.2")        \
     K(slots, NULL, 0, 0, 4096, "threads",                                                                            \
       "most workers that the cluster may grow to; 0: as many as there are "                                          \
-      "processors, or workers",                                                                                      \
+      "processors, or workers; with a monitor 64 more",                                                              \
       "000 §3.2")                                                                                                    \
     K(stack, NULL, 65536, CONFIG_STACK_MIN, (int64_t)TN_STACK_MAX, "bytes", "size of a fibre's stack", "004 §3.3.1") \
     K(idle, "block|spin|spin-block", 2, 0, 2, "", "what a worker without work does", "000 §3.2.3")                   \
-    K(spin_us, NULL, 30, 0, 1000000, "us", "spin-block: how long a worker looks for work before it blocks",          \
+    K(spin_us, NULL, 100, 0, 1000000, "us", "spin-block: how long a worker looks for work before it blocks",         \
       "000 §3.2.3")                                                                                                  \
     K(pin, NULL, 0, 0, 1, "", "1: pin each worker to a processor of its own", "000 §2.3.2")                          \
     K(on_demand, NULL, 0, 0, 1, "", "1: start a worker's thread only when there is work for it", "004 §3.3.5")       \
+    K(pool, NULL, 64, 1, 4096, "threads", "most threads that run blocking calls (tn_blocking)", "003 §4.4.3")        \
+    K(pool_ms, NULL, 1000, 0, 1000000, "ms", "how long such a thread stays when there is nothing to do",             \
+      "003 §4.4.3")                                                                                                  \
+    K(monitor_us, NULL, 0, 0, 1000000, "us",                                                                         \
+      "how often a monitor looks for workers that are stuck in the kernel, to replace them; 0: never", "003 §4.4.3") \
     K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")                                            \
     K(deadlock, "off|dump|abort", 2, 0, 2, "", "when every fibre is blocked for ever: tell which, and why", "")      \
     K(stall_ms, NULL, 0, 0, 1 << 30, "ms",                                                                           \
@@ -33,24 +38,68 @@ const struct tn_knob config_knobs[] = {CONFIG_KNOBS(ROW)};
 const size_t n_config_knobs = sizeof config_knobs / sizeof config_knobs[0];
 static const size_t offsets[] = {CONFIG_KNOBS(OFFSET)};
 
+enum { PREFIX = sizeof "TENTER_" - 1 };
+
 /* TENTER_SPIN_US for spin_us. */
-static const char *environment(const char *knob)
+static const char *variable(const char *knob, char name[32])
 {
-    char name[32] = "TENTER_";
-    for (size_t i = 0; knob[i] != '\0'; i++)
-        name[7 + i] = (char)(knob[i] >= 'a' && knob[i] <= 'z' ? knob[i] - 'a' + 'A' : knob[i]);
-    return tn_getenv(name);
+    size_t n = PREFIX;
+    memcpy(name, "TENTER_", PREFIX);
+    for (; *knob != '\0' && n < 31; knob++)
+        name[n++] = (char)(*knob >= 'a' && *knob <= 'z' ? *knob - 'a' + 'A' : *knob);
+    name[n] = '\0';
+    return name;
+}
+
+/* What else may follow TENTER_: the two specs and what the platform reads; and how the names of those begin that tests
+ * and cases read. A mistyped name would leave a default in force that nobody asked for, as a mistyped knob would. */
+static const char *const variables[] = {"SCHEDULER", "POLLER", "MEMBARRIER", "GUARDS"};
+static const char *const families[] = {"TEST_", "CASE_", "TWIN_"};
+
+enum { N_KNOBS = sizeof offsets / sizeof *offsets, N_VARIABLES = sizeof variables / sizeof *variables };
+
+static bool variable_known(const char *name, const char *const *known)
+{
+    size_t length = strcspn(name, "=");
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (strncmp(name, families[i], strlen(families[i])) == 0)
+            return true;
+    for (size_t i = 0; i < N_KNOBS + N_VARIABLES; i++)
+        if (strlen(known[i]) == length && memcmp(name, known[i], length) == 0)
+            return true;
+    return false;
+}
+
+static int environment_check(void)
+{
+    char names[N_KNOBS][32];
+    const char *known[N_KNOBS + N_VARIABLES], *entry;
+    for (size_t i = 0; i < N_KNOBS + N_VARIABLES; i++)
+        known[i] = i < N_KNOBS ? variable(config_knobs[i].name, names[i]) + PREFIX : variables[i - N_KNOBS];
+    for (size_t i = 0; (entry = tn_environment(i)) != NULL; i++) {
+        if (strncmp(entry, "TENTER_", PREFIX) != 0 || variable_known(entry + PREFIX, known))
+            continue;
+        const char *nearest = tn_nearest(entry + PREFIX, known, N_KNOBS + N_VARIABLES);
+        tn_message("tenter: no variable '%.*s'; %s%s%s", (int)strcspn(entry, "="), entry,
+                   nearest != NULL ? "did you mean 'TENTER_" : "unset it", nearest != NULL ? nearest : "",
+                   nearest != NULL ? "'?" : "");
+        return EINVAL;
+    }
+    return 0;
 }
 
 int config_resolve(const struct tn_config *given, struct tn_config *out)
 {
+    if (environment_check() != 0)
+        return EINVAL;
     const struct tn_config unset = TN_CONFIG_INIT;
     *out = given != NULL ? *given : unset;
     for (size_t i = 0; i < n_config_knobs; i++) {
         const struct tn_knob *row = &config_knobs[i];
         int64_t *value = (int64_t *)(void *)((char *)out + offsets[i]);
         if (*value == TN_UNSET) {
-            const char *text = environment(row->name);
+            char name[32];
+            const char *text = tn_getenv(variable(row->name, name));
             *value = row->initial;
             if (text != NULL && tn_knob_value("environment", row, text, strlen(text), value) != 0)
                 return EINVAL;
@@ -67,7 +116,8 @@ int config_resolve(const struct tn_config *given, struct tn_config *out)
     if (out->workers == 0)
         out->workers = tn_processors();
     if (out->slots == 0)
-        out->slots = out->workers > tn_processors() ? out->workers : tn_processors();
+        out->slots = (out->workers > tn_processors() ? out->workers : tn_processors()) +
+                     (out->monitor_us != 0 ? SLOTS_TO_REPLACE : 0);
     if (out->slots < out->workers) {
         tn_message("tenter: slots=%lld is less than workers=%lld", (long long)out->slots, (long long)out->workers);
         return EINVAL;

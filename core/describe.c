@@ -29,6 +29,9 @@ const struct tn_counter_row core_counters[COUNT_CORE] = {
     [COUNT_TIMER] = {"timer", "timers that ran out"},
     [COUNT_POLL] = {"poll", "polls that found something"},
     [COUNT_STACK_REFILL] = {"stack_refill", "times that a worker's cache of stacks was empty"},
+    [COUNT_BLOCKING] = {"blocking", "calls handed to the pool of threads"},
+    [COUNT_POOL_THREAD] = {"pool_thread", "threads made for that pool"},
+    [COUNT_REPLACED] = {"replaced", "workers that the monitor added for stuck ones"},
 };
 
 TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_COUNTERS_MAX])
@@ -38,7 +41,8 @@ TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_CO
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (size_t i = 0; i < n; i++) {
         const struct tn_counter_row *row = i < COUNT_CORE ? &core_counters[i] : &cl->sched->counters[i - COUNT_CORE];
-        uint64_t sum = 0;
+        uint64_t sum =
+            i < COUNT_CORE ? atomic_load_explicit((_Atomic(uint64_t) *)&cl->counts[i], memory_order_relaxed) : 0;
         for (uint32_t k = 0; k < used; k++)
             sum += atomic_load_explicit((_Atomic(uint64_t) *)&worker_of(cl->pub.workers[k])->counts[i],
                                         memory_order_relaxed); /* relaxed: no snapshot is promised */
@@ -136,8 +140,17 @@ static void put_build(struct out *o)
     put_pair(o, ",", "runtime", "native");
     put_pair(o, ",", "binding", binding_kind);
     put_pair(o, ",", "context", tn_context_name);
+    put_pair(o, ",", "stacks", stacks_name);
+    put_pair(o, ",", "guards", stacks_guards());
+    put_pair(o, ",", "suspension",
+             TN_SUSPENSION == TN_SUSPENSION_NEXT      ? "next"
+             : TN_SUSPENSION == TN_SUSPENSION_UTILITY ? "utility"
+                                                      : "lock");
+    put_pair(o, ",", "dead", TN_DEAD == TN_DEAD_NEXT ? "next" : "utility");
+    put_pair(o, ",", "timers", TN_TIMERS == TN_TIMERS_HEAP ? "heap" : "wheel");
     put_pair(o, ",", "observe", TN_OBSERVE ? "counters" : "off");
     put_pair(o, ",", "force_migration", TN_FORCE_MIGRATION ? "yes" : "no");
+    put_pair(o, ",", "lock_check", TN_LOCK_CHECK ? "yes" : "no");
     put_pair(o, ",", "compiler", TN_BUILD_COMPILER);
     put_pair(o, ",", "build", TN_BUILD_OPTIONS);
 }

@@ -3,17 +3,20 @@
  * Who is stuck: deadlocks, stalls, SIGQUIT. Nothing here runs on a path that fibres take; what it needs of them is what
  * they leave behind anyway.
  *
- * Deadlock. A thread that is no worker and waits in tn_join wakes now and then, and asks: are all workers of the process
- * idle, without a timer or a descriptor to wait for, all fibres blocked, and all other threads waiting as I am? Proof
- * that the answer yes is true. 1. Each cluster's workers are looked at twice, inside the lock of its idle list. A worker
- * that is listed both times, and has announced to park no more often meanwhile, was listed all the time between, and ran
- * nothing. 2. So between the two looks no thread was told to go on, for only workers end fibres: the blocked threads,
- * counted in between, were blocked all the while. 3. If the process has, in between, no more threads than those
- * workers and these blocked ones, then at that instant nobody runs who could wake or spawn anything. 4. A fibre that is
- * ready would have been seen; and a timer or an armed descriptor, in between too. Hence nothing will ever move.
+ * Deadlock. A thread that is no worker and waits in tn_join wakes now and then, and asks: are all workers of the
+ * process idle, without a timer or a descriptor to wait for, all fibres blocked, and all other threads waiting as I
+ * am? Proof that the answer yes is true. 1. Each cluster's workers are looked at twice, inside the lock of its idle
+ * list. A worker that is listed both times, and has announced to park no more often meanwhile, was listed all the
+ * time between, and ran nothing. 2. So between the two looks no thread was told to go on, for only workers end
+ * fibres: the blocked threads, counted in between, were blocked all the while. 3. If the process has, in between, no
+ * more threads than those workers, these blocked ones, threads that wake no fibre (the timekeepers, say) and idle
+ * ones of the pools for blocking calls, then at that instant nobody runs who could wake or spawn anything: only a
+ * worker gives an idle one a call, and none of the pool has become idle or ended meanwhile, since the number of its
+ * threads is still the same. 4. A fibre that is ready would have been seen; and a timer or an armed descriptor, in
+ * between too. Hence nothing will ever move.
  *
  * Stall. The watchdog, a thread of its own that is there only for stall_ms > 0, looks four times in that time.
- * - It asks each worker to look up (due = 0); one that has not done so four looks later reached no scheduling point.
+ * - A worker counts its scheduling points; one whose count is that of four looks ago has reached none.
  * - It marks ready fibres in the unused half of their saved errno. A switch away from a fibre stores the whole word, so
  *   that a mark of four looks ago tells of a fibre that has not run since.
  * - If all fibres are blocked for four looks, with no timer and no descriptor, only a thread outside could wake one.
@@ -29,20 +32,30 @@ enum { NAP_NS = 100000000, NAP_MAX_NS = 1000000000, LOOKS = 4, STDERR = 2 };
 static struct tn_spinlock lock = TN_SPINLOCK_INIT;
 struct runtime *tn_debug_runtimes; /* under the lock; tools/gdb finds it by its name */
 static unsigned on_quit;           /* under the lock: runtimes that want SIGQUIT */
-static _Atomic(uint32_t) ours;     /* threads that are workers or watchdogs; relaxed: see the proof, 3 */
+static _Atomic(uint32_t) ours;     /* workers, and threads that wake no fibre; relaxed: see the proof, 3 */
 static _Atomic(uint32_t) blocked;  /* threads that wait in a Tenter call; relaxed: see the proof, 2 */
+
+void diagnose_own_begins(void)
+{
+    atomic_fetch_add_explicit(&ours, 1, memory_order_relaxed); /* relaxed: see the proof, 3 */
+}
+
+void diagnose_own_ends(void)
+{
+    atomic_fetch_sub_explicit(&ours, 1, memory_order_relaxed); /* relaxed: so too */
+}
 
 void diagnose_worker_begins(struct worker *w)
 {
-    w->stopped.thread = tn_thread_id();
-    atomic_fetch_add_explicit(&ours, 1, memory_order_relaxed);
+    w->stopped.thread = tn_thread_number();
+    diagnose_own_begins();
     atomic_store_explicit(&w->alive, true, memory_order_release); /* AL0 release: its number */
 }
 
 void diagnose_worker_ends(struct worker *w)
 {
     atomic_store_explicit(&w->alive, false, memory_order_relaxed); /* relaxed: as early as late */
-    atomic_fetch_sub_explicit(&ours, 1, memory_order_relaxed);
+    diagnose_own_ends();
 }
 
 void diagnose_blocks(void)
@@ -53,6 +66,20 @@ void diagnose_blocks(void)
 void diagnose_unblocks(void)
 {
     atomic_fetch_sub_explicit(&blocked, 1, memory_order_relaxed);
+}
+
+/* A child of fork has none of its parent's threads, and what they held stays as it was: it begins anew. Its SIGQUIT
+ * handler is still there, as is the count of those who want it. Before the lock is taken, wherever one comes in. */
+void diagnose_anew(void)
+{
+    static _Atomic(unsigned) process; /* relaxed: a new process has one thread */
+    unsigned now = tn_process(), was = atomic_exchange_explicit(&process, now, memory_order_relaxed);
+    if (was == now)
+        return;
+    tn_spinlock_init(&lock);
+    tn_debug_runtimes = NULL;
+    atomic_store_explicit(&ours, 0, memory_order_relaxed);    /* relaxed: as above */
+    atomic_store_explicit(&blocked, 0, memory_order_relaxed); /* relaxed: as above */
 }
 
 /* ---- is anything moving? ---- */
@@ -109,7 +136,8 @@ static bool workers_idle(struct runtime *rt, uint64_t *parks)
         tn_spinlock_lock(&cl->idle.lock);
         for (uint32_t i = 0; i < used; i++) {
             struct worker *w = worker_of(cl->pub.workers[i]);
-            idle = idle && (w->slot.listed || !atomic_load_explicit(&w->alive, memory_order_relaxed)); /* relaxed: a
+            idle = idle &&
+                   (w->slot.on == TN_ON_IDLE || !atomic_load_explicit(&w->alive, memory_order_relaxed)); /* relaxed: a
                 thread that has not begun is one too many */
             *parks += atomic_load_explicit(&w->parks, memory_order_relaxed); /* relaxed: under the lock */
         }
@@ -127,14 +155,42 @@ static bool fibres_blocked(struct runtime *rt)
     return c.n[DOING_RUN] + c.n[DOING_READY] == 0 && c.n[DOING_WAIT] + c.n[DOING_JOIN] != 0;
 }
 
-/* Is every thread of the process a worker, or blocked in a Tenter call? */
+/* Threads that do nothing until a worker goes on: those that wait in a Tenter call, those that wait for one. */
+struct waiting {
+    uint32_t blocked;
+    unsigned idle, pooled;
+};
+
+/* Under the lock. False: it cannot be told now. */
+static bool count_waiting(struct waiting *n)
+{
+    *n =
+        (struct waiting){.blocked = atomic_load_explicit(&blocked, memory_order_relaxed)}; /* relaxed: the proof, 2 */
+    for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
+        if (!blocking_threads(&r->blocking, &n->idle, &n->pooled))
+            return false;
+    return true;
+}
+
+/* Under the lock. Is every thread of the process one of ours, or waiting? */
 static bool nobody_outside(void)
 {
-    uint32_t before = atomic_load_explicit(&blocked, memory_order_relaxed); /* relaxed: see the proof, 2 */
+    struct waiting before, after;
+    if (!count_waiting(&before))
+        return false;
     unsigned threads = tn_thread_count();
-    uint32_t after = atomic_load_explicit(&blocked, memory_order_relaxed);
-    return before == after && threads != 0 &&
-           threads == atomic_load_explicit(&ours, memory_order_relaxed) + after + TN_SANITIZE_THREADS;
+    return count_waiting(&after) && before.blocked == after.blocked && before.idle == after.idle &&
+           before.pooled == after.pooled && threads != 0 &&
+           threads == atomic_load_explicit(&ours, memory_order_relaxed) + after.blocked + after.idle +
+                          TN_SANITIZE_THREADS; /* relaxed: see the proof, 3 */
+}
+
+static bool somebody_outside(void)
+{
+    tn_spinlock_lock(&lock);
+    bool is = !nobody_outside();
+    tn_spinlock_unlock(&lock);
+    return is;
 }
 
 /* ---- deadlock ---- */
@@ -212,10 +268,10 @@ static TN_LOOKS struct worker *stuck_worker(struct runtime *rt)
         for (uint32_t i = 0; i < used; i++) {
             struct worker *w = worker_of(cl->pub.workers[i]);
             bool runs = *(struct fibre *volatile *)&w->current != NULL;
-            /* relaxed: see tick() */
-            bool moved = atomic_exchange_explicit(&w->due, 0, memory_order_relaxed) != 0;
-            w->stuck = moved || !runs ? 0 : w->stuck + 1;
-            if (w->stuck == LOOKS)
+            uint32_t ticks = *(volatile uint32_t *)&w->ticks;
+            w->still = ticks != w->seen || !runs ? 0 : w->still + 1;
+            w->seen = ticks;
+            if (w->still == LOOKS)
                 found = w;
         }
     }
@@ -252,7 +308,7 @@ static void *watch(void *runtime)
     uint64_t parks = 0;
     unsigned quiet = 0;
     char what[160];
-    atomic_fetch_add_explicit(&ours, 1, memory_order_relaxed); /* relaxed: see the proof, 3 */
+    diagnose_own_begins();
     tn_time wake = tn_now(), step = (tn_time)rt->diagnosis.stall_ms * 1000000 / LOOKS;
     while (atomic_load_explicit(&rt->diagnosis.stop, memory_order_relaxed) == 0) { /* relaxed: nothing hangs on it */
         wake += step;
@@ -275,14 +331,14 @@ static void *watch(void *runtime)
         else if (m.starved != NULL)
             snprintf(what, sizeof what, "stall: fibre '%.15s' has been ready for %lld ms and did not run",
                      m.starved->name, ms);
-        else if (quiet == LOOKS && !nobody_outside())
+        else if (quiet == LOOKS && somebody_outside())
             snprintf(what, sizeof what,
                      "stall: every fibre has been blocked for %lld ms; only a thread outside could wake one", ms);
         else
             continue;
         report_stall(what);
     }
-    atomic_fetch_sub_explicit(&ours, 1, memory_order_relaxed); /* relaxed: as above */
+    diagnose_own_ends();
     return NULL;
 }
 
@@ -304,7 +360,9 @@ static bool lock_patiently(void)
 static void quit(const struct tn_where *here)
 {
     bool die = false;
+    diagnose_anew();
     if (lock_patiently()) {
+        die = tn_debug_runtimes == NULL; /* a child of fork: what it does by default */
         for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
             die = die || r->diagnosis.sigquit == TN_SIGQUIT_DIE;
         dump(STDERR, tn_debug_runtimes, here, "SIGQUIT");
@@ -318,6 +376,7 @@ TN_API int tn_dump(int fd)
 {
     struct tn_where here;
     TN_HERE(here);
+    diagnose_anew();
     if (!lock_patiently())
         return EBUSY;
     dump(fd, tn_debug_runtimes, &here, "dump");
@@ -330,7 +389,7 @@ void diagnose_misuse(struct fibre *self, const char *what)
     struct tn_where here;
     TN_HERE(here);
     uintptr_t pc[6];
-    unsigned n = tn_backtrace(&here, (uintptr_t)self->stack, (uintptr_t)self, pc, 6);
+    unsigned n = tn_backtrace(&here, stack_low(self), stack_high(self), pc, 6);
     struct tn_symbol s = {.function = ""};
     tn_spinlock_lock(&lock);           /* of the symbols */
     for (unsigned i = 1; i < n; i++) { /* the first one that is no part of Tenter */

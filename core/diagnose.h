@@ -34,10 +34,16 @@ struct layout_row {
 };
 extern const struct layout_row tn_debug_layout[];
 
+void diagnose_anew(void); /* a runtime will be made, perhaps in a child of fork */
 void diagnose_begin(struct runtime *rt, const struct tn_config *config);
 void diagnose_end(struct runtime *rt); /* its workers have ended */
 void diagnose_worker_begins(struct worker *w);
 void diagnose_worker_ends(struct worker *w);
+
+/* A thread of a runtime that wakes no fibre by itself: the timekeeper, the monitor, the watchdog. (One of the pool for
+ * blocking calls is so while it is idle, which the pool tells.) */
+void diagnose_own_begins(void);
+void diagnose_own_ends(void);
 
 /* A thread that is no worker blocks in a Tenter call, from before it can be found until whoever wakes it says that it
  * does so no more. Only while all workers of the process are idle and all other threads blocked so is it a deadlock. */

@@ -109,7 +109,7 @@ static void put_running(struct writing *wr, struct fibre *f)
 {
     struct worker *w = worker_of(f->pub.home);
     put_count("runs on worker ", w->pub.index, "\n");
-    uintptr_t low = (uintptr_t)f->stack, high = (uintptr_t)f;
+    uintptr_t low = stack_low(f), high = stack_high(f);
     if (w == wr->self)
         put_trace(wr->here, low, high);
     else if (atomic_load_explicit(&w->stopped.state, memory_order_acquire) == TN_STOPPED) /* ST0 acquire */
@@ -170,7 +170,7 @@ static TN_LOOKS void write_fibre(struct fibre *f, void *arg)
         return;
     struct tn_where where;
     tn_context_where(f->pub.context, &where.pc, &where.sp, &where.fp);
-    put_trace(&where, (uintptr_t)f->stack, (uintptr_t)f);
+    put_trace(&where, stack_low(f), stack_high(f));
 }
 
 static void count_fibre(struct fibre *f, void *arg)
@@ -221,7 +221,7 @@ static TN_LOOKS void write_worker(struct writing *wr, struct cluster *cl, struct
         put("runs ");
         put_fibre(current);
     } else {
-        put(w->slot.listed ? "idle" : "looks for work");
+        put(w->slot.on == TN_ON_IDLE ? "idle" : "looks for work");
     }
     if (cl->sched->queued != NULL)
         put_count("; ", cl->sched->queued(&cl->pub, &w->pub), " ready");
@@ -290,7 +290,7 @@ static struct tn_stopped *others(struct runtime *first, uint32_t self)
 void dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason)
 {
     struct writing wr = {.here = here, .self = tn_self()};
-    struct tn_stopped *stopped = others(first, tn_thread_id());
+    struct tn_stopped *stopped = others(first, tn_thread_number());
     tn_threads_stop(stopped, STOP_NS);
     out.fd = fd;
     put("tenter: ");

@@ -44,7 +44,9 @@ static inline void release(struct worker *w, struct fibre *f)
     struct runtime *rt = cluster_of(f->pub.cluster)->rt;
     /* Whoever joins or detaches it once more finds this, until the memory serves another. relaxed: misuse only */
     atomic_store_explicit(&f->join, TN_JOIN_FREE, memory_order_relaxed);
-    if (f->exclusive_stack) {
+    if (!TN_STACKS_POOLED)
+        stack_detach(&rt->stacks, f);
+    if (TN_STACKS_POOLED && f->exclusive_stack) {
         stacks_give_odd(&rt->stacks, f);
     } else if (w == NULL || cluster_of(w->pub.cluster)->rt != rt) {
         f->pub.link.next = NULL;
@@ -85,9 +87,10 @@ static void retire(struct worker *w, struct fibre *f)
     uintptr_t joiner = tn_joinword_end(&f->join);
     if (joiner == TN_JOIN_DETACHED)
         release(w, f);
-    else if (tn_joinword_is_fibre(joiner))
+    else if (tn_joinword_is_fibre(joiner)) {
+        wait_arrived((struct fibre *)joiner);
         make_ready(w, (struct fibre *)joiner, TN_WOKEN);
-    else if (tn_joinword_is_joiner(joiner))
+    } else if (tn_joinword_is_joiner(joiner))
         tell_joiner(w, f, joiner);
 }
 
@@ -96,17 +99,23 @@ static inline __attribute__((always_inline)) void exit_fibre(struct worker *w, v
 {
     struct fibre *self = w->current;
     self->value = value;
+    if (__builtin_expect(self->locals != NULL, 0))
+        w = locals_end(self);
     struct fibre *next = next_fibre(w, false);
     uintptr_t joiner = tn_joinword_look(&self->join);
     if (next == NULL && tn_joinword_is_fibre(joiner) && !must_leave(w) &&
         ((struct fibre *)joiner)->pub.cluster == self->pub.cluster && !TN_FORCE_MIGRATION) {
         /* Nothing else to run here, and a joiner that waits for exactly this: go on with it directly. It may
          * release this fibre only when it runs, which is after the switch. */
+        wait_arrived((struct fibre *)joiner);
         tn_joinword_pass(&self->join);
         COUNT(w, COUNT_EXIT);
         stop_current(w, (struct fibre *)joiner, AFTER_NOTHING, TN_SPAWNED, true);
     }
-    stop_current(w, next, AFTER_EXIT, TN_SPAWNED, true);
+    if (TN_DEAD == TN_DEAD_UTILITY)
+        stop_by_step(w, next, AFTER_EXIT, true);
+    else
+        stop_current(w, next, AFTER_EXIT, TN_SPAWNED, true);
     tn_die("tenter: fibre '%s' resumed after its end", self->name);
 }
 
@@ -128,7 +137,11 @@ static __attribute__((flatten)) void begin(void *worker)
     after_switch(w);
     *w->errno_at = 0;
     void *value = self->fn(self->value);
-    exit_fibre(tn_self_now(), value);
+    w = tn_self_now();
+    if (__builtin_expect(w == NULL, 0))
+        tn_die("tenter: a fibre returned in a child of fork(), but its worker stayed in the parent: end the child by "
+               "exec or _exit");
+    exit_fibre(w, value);
 }
 
 /* ---- spawn ---- */
@@ -148,9 +161,9 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
             f->name[n] = attr->name[n];
         f->name[n] = '\0';
     }
-    size_t bytes = (size_t)((char *)f - f->stack);
+    size_t bytes = (size_t)(stack_top(f) - f->stack);
     tn_sanitize_make(&f->sanitize, f->stack, bytes);
-    f->pub.context = tn_context_make(f, bytes, begin);
+    f->pub.context = tn_context_make(stack_top(f), bytes, begin);
     if (TN_SCHED(cl)->fibre_size != 0)
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
 }
@@ -169,16 +182,23 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     if (cl == NULL)
         return EPERM;
     struct worker *here = w != NULL && cluster_of(w->pub.cluster)->rt == cl->rt ? w : NULL;
+    if (here == NULL && left_behind_in_parent(cl->rt))
+        return EPERM;
     struct fibre *f;
-    if (attr != NULL && attr->stack != 0 && attr->stack != cl->rt->stacks.usable) {
-        if (attr->stack < tn_page() || attr->stack > TN_STACK_MAX)
-            return EINVAL;
-        f = stacks_take_odd(&cl->rt->stacks, attr->stack);
-    } else {
+    size_t size = attr != NULL && attr->stack != 0 ? attr->stack : cl->rt->stacks.usable;
+    if (size < tn_page() || size > TN_STACK_MAX)
+        return EINVAL;
+    if (TN_STACKS_POOLED && size != cl->rt->stacks.usable)
+        f = stacks_take_odd(&cl->rt->stacks, size);
+    else
         f = take_fibre(here, cl->rt);
-    }
     if (f == NULL)
         return ENOMEM;
+    if (!TN_STACKS_POOLED && !stack_attach(&cl->rt->stacks, f, size)) {
+        f->pub.cluster = &cl->pub;
+        release(here, f);
+        return ENOMEM;
+    }
     prepare_fibre(f, attr, cl, fn, arg);
     bool detached = out == NULL || (attr != NULL && attr->detached);
     /* relaxed: ready() publishes the fibre */
@@ -188,6 +208,8 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     struct runtime *rt = cl->rt;
     bool visiting = here == NULL && visit(w, rt);
     int rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_SPAWNED);
+    if (rc == TN_RUN_NOW)
+        tn_lock_check(w->current->name);
     if (w != NULL)
         COUNT(w, rc == EAGAIN ? COUNT_REFUSED : COUNT_SPAWN);
     if (__builtin_expect(rc == EAGAIN, 0)) {
@@ -216,7 +238,7 @@ enum { HARD_EVERY = 64, IN_VAIN = 256 };
 
 static inline void yield(struct worker *w, bool hard)
 {
-    struct fibre *next = next_fibre(w, hard);
+    struct fibre *next = next_of_yield(w, hard);
     if (hard)
         COUNT(w, COUNT_YIELD_HARD);
     if (next == NULL && hard && !must_leave(w)) {
@@ -242,8 +264,7 @@ TN_API __attribute__((noinline, flatten)) void tn_yield(void)
     }
     COUNT(w, COUNT_YIELD);
     /* relaxed: a hint, the next yield sees what this one missed */
-    bool hard =
-        (++w->yields % HARD_EVERY) == 0 || atomic_load_explicit(&w->pub.cluster->idle, memory_order_relaxed) != 0;
+    bool hard = (++w->yields % HARD_EVERY) == 0 || tn_hungry(w->pub.cluster);
     if (__builtin_expect(hard, 0))
         tn_yield_hard();
     else
@@ -261,14 +282,14 @@ TN_API __attribute__((noinline)) void tn_yield_hard(void)
 
 /* ---- migrate ---- */
 
-static bool commit_migrate(struct fibre *f, void *cluster)
+/* After the last switch in the cluster it leaves. */
+static void arrive(struct worker *w, struct fibre *f, struct cluster *cl)
 {
-    struct cluster *cl = cluster;
-    f->pub.cluster = &cl->pub;
+    /* relaxed: see runtime_of(); everybody else has the fibre from the module */
+    atomic_store_explicit((_Atomic(struct tn_cluster *) *)&f->pub.cluster, &cl->pub, memory_order_relaxed);
     if (TN_SCHED(cl)->fibre_size != 0)
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
-    make_ready(tn_self_now(), f, TN_MIGRATED);
-    return true;
+    make_ready(w, f, TN_MIGRATED);
 }
 
 TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
@@ -281,7 +302,9 @@ TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
     if (cluster == w->pub.cluster)
         return 0;
     COUNT(w, COUNT_MIGRATE);
-    suspend(w, commit_migrate, cluster_of(cluster));
+    struct fibre *next = next_fibre(w, false);
+    w->after_arg = cluster;
+    stop_current(w, next, AFTER_MIGRATE, TN_MIGRATED, false);
     return 0;
 }
 
@@ -298,18 +321,12 @@ static bool commit_join(struct fibre *self, void *arg)
     return tn_joinword_register(&j->child->join, (uintptr_t)self, &j->found);
 }
 
-/* It may be migrating: either cluster is of this runtime. */
-static TN_LOOKS __attribute__((noinline)) struct runtime *runtime_of(struct fibre *f)
-{
-    return cluster_of(*(struct tn_cluster *volatile *)&f->pub.cluster)->rt;
-}
-
 static __attribute__((noinline)) int join_thread(struct fibre *f)
 {
     _Alignas(16) struct thread_joiner self; /* room for the tag */
     atomic_init(&self.done, 0);
     uintptr_t open = TN_JOIN_OPEN;
-    struct runtime *rt = runtime_of(f);
+    struct runtime *rt = runtime_of(&f->pub);
     diagnose_blocks();
     if (!tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open)) {
         diagnose_unblocks();
@@ -325,7 +342,7 @@ static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *
 {
     struct fibre *self = w->current;
     uintptr_t open = TN_JOIN_OPEN, mine = (uintptr_t)self | TN_JOIN_TIMED;
-    tn_waitword_prepare(&self->wait);
+    wait_open(self);
     if (!tn_joinword_register(&f->join, mine, &open))
         return open == TN_JOIN_DONE ? 0 : EINVAL;
     self->joins = f;
@@ -342,11 +359,15 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
     bool timed = deadline != TN_FOREVER || token != NULL;
+    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
+        return EPERM;
     uintptr_t state = tn_joinword_look(&f->join);
     if (w != NULL && f == w->current) {
         diagnose_misuse(f, "joins itself");
         return EDEADLK;
     }
+    if (TN_LOCK_CHECK && w != NULL)
+        tn_lock_check(w->current->name); /* whether it will switch or not */
     if (state != TN_JOIN_DONE) {
         int rc = 0;
         if (state != TN_JOIN_OPEN && state != TN_JOIN_CLOSING)
@@ -381,13 +402,16 @@ TN_API int tn_join(tn_fibre *f, void **value)
 
 TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)
 {
+    struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
+    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
+        return EPERM;
     uintptr_t state = tn_joinword_detach(&f->join);
     if (state == TN_JOIN_OPEN)
         return 0;
     if (state != TN_JOIN_DONE)
         return EINVAL;
-    release(tn_self(), f);
+    release(w, f);
     return 0;
 }
 
@@ -403,6 +427,12 @@ TN_API __attribute__((noinline)) tn_cluster *tn_cluster_self(void)
 {
     struct worker *w = tn_self();
     return w != NULL ? w->pub.cluster : NULL;
+}
+
+TN_API __attribute__((noinline)) int tn_worker_self(void)
+{
+    struct worker *w = tn_self();
+    return w != NULL ? (int)w->pub.index : -1;
 }
 
 TN_API const char *tn_fibre_name(const tn_fibre *f)

@@ -16,6 +16,8 @@
 #define POLLER (&TN_POLLER_TABLE)
 
 #include "switch.c"
+#include "suspend.c"
+#include "keeper.c"
 #include "worker.c"
 #include "wait.c"
 #include "fibre.c"

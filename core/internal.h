@@ -11,9 +11,12 @@
 #include "idle.h"
 #include "diagnose.h"
 #include "joinword.h"
-#include "timer.h"
+#include "keeper.h"
+#include "pool.h"
 #include "sanitize.h"
-#include "waitword.h"
+#include "split.h"
+#include "suspend.h"
+#include "timers.h"
 #include "queues/spinlock.h"
 
 #include <string.h>
@@ -43,6 +46,11 @@ struct fibre {
     /* anyone */
     tn_joinword join;
     _Atomic(uint64_t) wait;
+#if TN_SUSPENSION == TN_SUSPENSION_LOCK
+    struct tn_spinlock wait_lock; /* handed over: see waitlock.h */
+#endif
+
+    struct local_block *locals; /* the fibre itself: what tn_local_set has set; NULL: nothing */
 
     struct tn_timer timer;                /* under the timers' lock */
     struct fibre *token_next, **token_at; /* under the token's lock */
@@ -53,13 +61,48 @@ struct fibre {
     struct fibre *joins; /* whom it waits for in tn_join; NULL: it does not */
     struct tn_wait_note note;
 
-    char *stack;              /* lowest usable byte, constant */
     struct fibre *next_block; /* of all control blocks of the runtime, living or not, constant */
+    char *stack;              /* lowest usable byte; constant where stacks are pooled, else NULL when there is none */
+#if !TN_STACKS_POOLED
+    char *top;          /* one past the highest; where stacks are pooled that is this block */
+    size_t stack_bytes; /* of the mapping */
+#endif
+#if TN_STACKS_SPLIT
+    struct tn_split split;
+#endif
     char name[16];
     struct tn_sanitize sanitize;
 };
 
 _Static_assert(offsetof(struct fibre, pub) == 0, "a tn_fibre is its fibre");
+
+#include "stacks/stacks.h"
+
+static inline char *stack_top(const struct fibre *f)
+{
+#if TN_STACKS_POOLED
+    return (char *)(uintptr_t)f;
+#else
+    return f->top;
+#endif
+}
+
+/* Between which addresses its frames lie, for back-traces. A split stack has further segments anywhere. */
+static inline uintptr_t stack_low(const struct fibre *f)
+{
+    return TN_STACKS_SPLIT ? 1 : (uintptr_t)f->stack;
+}
+
+static inline uintptr_t stack_high(const struct fibre *f)
+{
+    return TN_STACKS_SPLIT ? UINTPTR_MAX : (uintptr_t)stack_top(f);
+}
+
+/* How far below its end the stack of a block in a slab of blocks begins. */
+static inline size_t stack_colour(const struct tn_stacks *s, const struct fibre *f)
+{
+    return (uintptr_t)f / s->fibre_bytes % COLOURS * COLOUR_BYTES;
+}
 
 /* ---- workers ---- */
 
@@ -83,12 +126,20 @@ enum core_count {
     COUNT_TIMER,
     COUNT_POLL,
     COUNT_STACK_REFILL,
+    COUNT_BLOCKING,
+    COUNT_POOL_THREAD,
+    COUNT_REPLACED,
     COUNT_CORE
 };
 
+/* What others write into a worker's `due`: look up now; or the same, from the monitor, who will see whether the worker
+ * has done so since. Both lie in the past of every tick. */
+enum { DUE_NOW = 0 };
+#define DUE_ASKED UINT32_MAX
+
 /* What the next stack does for the one that was left, right after a switch: the one moment at which the former
  * fibre is surely off its stack ("switch, then register", 004 §3.3.7). */
-enum after { AFTER_NOTHING, AFTER_YIELD, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT };
+enum after { AFTER_NOTHING, AFTER_YIELD, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT, AFTER_MIGRATE, AFTER_HANDED_OVER };
 
 struct worker {
     struct tn_worker pub;
@@ -101,6 +152,7 @@ struct worker {
     struct fibre *after_fibre;
     bool (*after_commit)(struct fibre *self, void *arg);
     void *after_arg;
+    struct fibre *then;       /* what the step on this worker's own stack goes on with (suspend.h) */
     uint32_t ticks;           /* scheduling points */
     uint32_t looks, passing;  /* look-ups; the next victim in passing */
     uint32_t yields, in_vain; /* soft yields; hard ones that found nothing */
@@ -113,15 +165,17 @@ struct worker {
     uint64_t counts[TN_COUNTERS_MAX];
 
     /* anyone */
-    _Alignas(TN_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; 0 from others: now */
+    _Alignas(TN_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; from others: DUE_* */
     _Atomic(bool) leave;
+    bool stuck; /* the monitor's: it has not answered, and sleeps in the kernel */
     struct tn_idle_slot slot;
 
     /* for diagnoses */
     _Atomic(bool) alive;       /* its thread runs worker_main */
     _Atomic(uint32_t) parks;   /* times that it has announced to park */
     struct tn_stopped stopped; /* its thread, while a dump looks at it */
-    unsigned stuck;            /* the watchdog: samples since it reached a scheduling point */
+    uint32_t seen;             /* the watchdog's: its ticks at the last look */
+    unsigned still;            /* and looks since they moved */
 
     /* under the cluster's life lock */
     struct tn_thread thread;
@@ -135,34 +189,51 @@ struct cluster {
     const struct tn_scheduler *sched; /* in a static build the constant TN_SCHED is used in its place */
     struct tn_idle idle;
     struct tn_timers timers;
-    void *poller; /* the poller's state */
+    struct tn_keeper keeper;
+    struct tn_thread keeper_thread; /* under life; 0: none */
+    void *poller;                   /* the poller's state */
     bool sched_ready, poller_open, joined;
     _Atomic(bool) in_poller; /* an idle worker waits in the poller in place of parking */
     int64_t idle_mode, spin_us, pin;
     int64_t sched_knobs[TN_KNOBS_MAX], poller_knobs[TN_KNOBS_MAX];
     unsigned first_cpu;
     struct runtime *rt;
-    struct cluster *next;    /* the runtime's list */
-    struct tn_spinlock life; /* workers joining and leaving */
-    unsigned active;         /* under life: workers that are not leaving */
+    struct cluster *next;        /* the runtime's list */
+    struct tn_spinlock life;     /* workers joining and leaving */
+    unsigned active;             /* under life: workers that are not leaving */
+    unsigned extra, calm;        /* the monitor's: replacements among them; looks since they were last needed */
+    uint64_t counts[COUNT_CORE]; /* the monitor's: what it counts */
 };
 
-/* Stacks of the default size, in slabs; one pool a runtime (stack.c). */
-struct stack_slab;
-enum { STACK_BATCH = 32, STACK_CACHE = 128, STACK_CLASSES = 160 };
-struct tn_stacks {
-    size_t stride, usable; /* bytes from one stack to the next; of a stack without its guard */
-    size_t fibre_bytes;    /* control block with module state, rounded to lines */
+/* Threads for calls that block; one pool a runtime (blocking.c). */
+struct pool_thread;
+struct blocking_pool {
+    struct tn_pool calls;
+    tn_time patience; /* how long a thread stays idle */
     struct tn_spinlock lock;
-    struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
-    struct fibre *odd[STACK_CLASSES]; /* under the lock: ended ones of other sizes, linked by token_next */
-    struct stack_slab *slabs;         /* under the lock */
-    _Atomic(struct fibre *) all;      /* every control block, by next_block; written under the lock, grows only */
-    unsigned colour;                  /* under the lock */
+    struct pool_thread *all; /* under the lock */
+};
+
+/* Memory of fibre-local storage; one pool a runtime (local.c). */
+struct local_block;
+struct locals {
+    struct tn_spinlock lock;
+    struct local_block *all, *free; /* under the lock */
+};
+
+/* What looks after workers that are stuck in the kernel; one a runtime (monitor.c). */
+struct monitor {
+    struct tn_thread thread;
+    tn_time period; /* 0: there is none */
+    _Atomic(uint32_t) end;
 };
 
 struct runtime {
     struct tn_stacks stacks;
+    struct blocking_pool blocking;
+    struct monitor monitor;
+    struct locals locals;
+    unsigned process;                   /* tn_process() when it was started */
     struct tn_spinlock lock;            /* clusters */
     _Atomic(struct cluster *) clusters; /* written under the lock; read without it by diagnoses */
     struct cluster *first;
@@ -177,13 +248,19 @@ static inline struct fibre *fibre_of(struct tn_fibre *f)
 {
     return (struct fibre *)(void *)f;
 }
-static inline struct worker *worker_of(struct tn_worker *w)
-{
-    return (struct worker *)(void *)w;
-}
 static inline struct cluster *cluster_of(struct tn_cluster *c)
 {
     return (struct cluster *)(void *)c;
+}
+/* A fibre's runtime, whoever asks: the cluster may change meanwhile, but only to another one of that runtime. */
+static inline struct runtime *runtime_of(struct tn_fibre *f)
+{
+    /* relaxed: either of the two will do, and both were published before the fibre was */
+    return cluster_of(atomic_load_explicit((_Atomic(struct tn_cluster *) *)&f->cluster, memory_order_relaxed))->rt;
+}
+static inline struct worker *worker_of(struct tn_worker *w)
+{
+    return (struct worker *)(void *)w;
 }
 
 #if TN_OBSERVE
@@ -197,27 +274,40 @@ static inline struct cluster *cluster_of(struct tn_cluster *c)
 #endif
 #define COUNT(w, what) COUNT_N(w, what, 1)
 
-/* ---- stack.c ---- */
-int stacks_init(struct tn_stacks *s, size_t usable, size_t state_bytes);
-void stacks_fini(struct tn_stacks *s);
-/* A fibre with a stack: from the pool (a chain of several, linked by pub.link; *n tells how many) or, for an
- * unusual size, of its own. NULL: no memory. */
-struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
-void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
-struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable);
-void stacks_give_odd(struct tn_stacks *s, struct fibre *f);
-
 /* ---- hot.c ---- */
 void *worker_main(void *worker);
+void *keeper_main(void *cluster);
 void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
 const struct tn_scheduler *binding_find(const char *name, size_t length);
 const struct tn_scheduler *const *binding_all(size_t *n);
 extern const struct tn_poller *const binding_poller;
 extern const char binding_kind[];
 
+/* ---- local.c ---- */
+struct worker *locals_end(struct fibre *f);
+void locals_fini(struct locals *l);
+
+/* ---- blocking.c, monitor.c ---- */
+void blocking_init(struct blocking_pool *pool, unsigned max, tn_time patience);
+void blocking_fini(struct blocking_pool *pool);
+bool blocking_is_self(struct blocking_pool *pool);
+bool blocking_threads(struct blocking_pool *pool, unsigned *idle, unsigned *all);
+int monitor_start(struct runtime *rt, tn_time period);
+void monitor_stop(struct runtime *rt);
+
 /* ---- runtime.c ---- */
+
+/* Did the runtime's threads stay behind in a parent, when this process was forked off? Then there are locks in it that
+ * nobody will ever release: only what is constant may be touched. Asked where plain threads come in; a fibre cannot be
+ * there, since in such a child tn_self() is NULL. Says so on standard error, once a process. */
+bool left_behind_in_parent(struct runtime *rt);
+
 int worker_start(struct worker *w);
+void keeper_start(struct cluster *cl);
 void worker_ended(struct worker *w);
+
+/* ---- fault.c ---- */
+void fault_tell(uintptr_t address, uintptr_t sp);
 
 /* ---- config.c ---- */
 int config_resolve(const struct tn_config *given, struct tn_config *out);
@@ -228,6 +318,9 @@ extern const size_t n_config_knobs;
 extern const struct tn_counter_row core_counters[COUNT_CORE];
 
 /* ---- binding: generated by meson ---- */
+#ifndef TN_LOCK_CHECK
+#define TN_LOCK_CHECK 0
+#endif
 #ifndef TN_FORCE_MIGRATION
 #define TN_FORCE_MIGRATION 0
 #endif

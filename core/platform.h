@@ -28,6 +28,15 @@ struct tn_thread {
 int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg);
 void tn_thread_join(struct tn_thread *t);
 
+/* The calling thread's number in the system, and whether the thread of that number sleeps in the kernel now (false if
+ * there is none). A look costs some system calls. */
+uint32_t tn_thread_number(void);
+bool tn_thread_sleeps(uint32_t number);
+
+/* How often this process was forked off, counted along its line of parents since Tenter was loaded: what was made under
+ * another number belongs to a parent. The child's only thread is a plain one: tn_self() is NULL there. */
+unsigned tn_process(void);
+
 /* The one thread-local of the tree: what this thread is to Tenter (its worker), NULL on any other thread.
  * Read anew after every switch of stacks and never kept across one: the fibre may be on another thread then. */
 #if defined(TN_PLATFORM_LINUX)
@@ -105,8 +114,29 @@ size_t tn_page(void);
  * Errors: ENOMEM the map limit is reached (vm.max_map_count). */
 int tn_guard(void *base, size_t stride, size_t n);
 
+/* How guards are made here: "madvise" (as many as one likes) or "mprotect" (two mappings each, of which
+ * vm.max_map_count allows 65530 by default). TENTER_GUARDS=mprotect does as an older kernel would. */
+const char *tn_guard_name(void);
+
+/* Of memory from tn_map, page-aligned at `low`: the bytes between the lowest that is not zero and `high`. Pages that were
+ * never touched are not touched by it. */
+size_t tn_used_above(const char *low, const char *high);
+
 /* Give the pages back to the system; they read as zero when touched again. */
 void tn_discard(void *base, size_t bytes);
+
+/* ---- faults ---- */
+
+/* While open, `tell` is called on a memory fault, on the thread that made it, before anything else happens: then the
+ * handler that the process had when this was opened first, or death by the same signal. Counted: each open has its
+ * close. Must be safe in a signal handler. */
+void tn_fault_open(void (*tell)(uintptr_t address, uintptr_t sp));
+void tn_fault_close(void);
+
+/* A stack for this thread's signal handlers, unless it has one: a stack that has overflowed cannot hold the handler.
+ * Returns what tn_fault_stack_free takes, on the same thread; NULL is fine. */
+void *tn_fault_stack(void);
+void tn_fault_stack_free(void *stack);
 
 /* ---- fences that share their cost unevenly ---- */
 
@@ -130,9 +160,13 @@ TN_MODULE_API void tn_fence_heavy(void);
  * calls entry(arg of that switch), which never returns.
  * tn_context_switch: save the caller's context in *from, go on in `to`. Returns, when somebody switches back, the
  * `arg` of that switch. Keeps the registers that the ABI calls callee-saved, the control bits of MXCSR and the x87
- * control word included. */
-#if defined(TN_CONTEXT_ASM)
+ * control word (aarch64: FPCR) included. */
+#if defined(TN_CONTEXT_ASM) && defined(__x86_64__)
 #include "context/x86_64.h"
+#elif defined(TN_CONTEXT_ASM) && defined(__aarch64__)
+#include "context/aarch64.h"
+#elif defined(TN_CONTEXT_ASM)
+#error "no assembly context for this processor: configure with -Dcontext=ucontext"
 #else
 void *tn_context_make(void *top, size_t bytes, void (*entry)(void *arg));
 void *tn_context_switch(void **from, void *to, void *arg);
@@ -171,8 +205,7 @@ struct tn_where {
 #define TN_HERE(w) ((w) = (struct tn_where){0, 0, 0})
 #endif
 
-/* The calling thread's number, and how many threads the process has (0: nobody knows). */
-uint32_t tn_thread_id(void);
+/* How many threads the process has; 0: nobody knows. */
 unsigned tn_thread_count(void);
 
 /* Stop the threads of a list, wherever they are, and let them go on. One that has not stopped within `patience` ns (it
@@ -208,9 +241,23 @@ void tn_symbols_close(void);
 
 void tn_write(int fd, const void *text, size_t n);
 
+/* ---- debug builds: what must not be held over a scheduling point ---- */
+
+/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a mutex of the operating
+ * system. */
+#if TN_LOCK_CHECK
+void tn_lock_check(const char *fibre);
+#else
+static inline void tn_lock_check(const char *fibre)
+{
+    (void)fibre;
+}
+#endif
+
 /* ---- the environment, messages, modules ---- */
 
 const char *tn_getenv(const char *name);
+const char *tn_environment(size_t i); /* the i-th NAME=value, NULL behind the last */
 TN_MODULE_API void tn_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 TN_MODULE_API _Noreturn void tn_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -70,6 +70,21 @@ int worker_start(struct worker *w)
     return rc;
 }
 
+/* Called by who has turned the keeper's word from NONE to AWAKE. */
+void keeper_start(struct cluster *cl)
+{
+    tn_spinlock_lock(&cl->life); /* as in worker_start */
+    uint32_t awake = TN_KEEPER_AWAKE;
+    int rc = atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed) /* relaxed: under the lock */
+                 ? EAGAIN
+                 : tn_thread_create(&cl->keeper_thread, keeper_main, cl);
+    if (rc !=
+        0) /* no thread to be had: every 64th scheduling point must do. relaxed: whoever calls next tries again */
+        atomic_compare_exchange_strong_explicit(&cl->keeper.word, &awake, TN_KEEPER_NONE, memory_order_relaxed,
+                                                memory_order_relaxed);
+    tn_spinlock_unlock(&cl->life);
+}
+
 /* Last act of a worker's thread. */
 void worker_ended(struct worker *w)
 {
@@ -117,10 +132,46 @@ static int add_one(struct cluster *cl, bool on_demand)
     return 0;
 }
 
+bool left_behind_in_parent(struct runtime *rt)
+{
+    static _Atomic(unsigned) said; /* relaxed: a message more or less */
+    unsigned process = tn_process();
+    if (rt->process == process)
+        return false;
+    if (atomic_exchange_explicit(&said, process, memory_order_relaxed) != process)
+        tn_message(
+            "tenter: refused in a child of fork(): the runtime's threads stayed in the parent; exec, or start a "
+            "runtime in the child (tn_start)");
+    return true;
+}
+
+TN_API int tn_worker_thread(const tn_cluster *cluster, unsigned worker, uintptr_t *handle)
+{
+    struct cluster *cl = (struct cluster *)(uintptr_t)cluster;
+    if (worker >= cl->pub.slots)
+        return EINVAL;
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
+    int rc = ESRCH;
+    tn_spinlock_lock(&cl->life);
+    /* relaxed: under life */
+    if (worker < atomic_load_explicit(&cl->pub.used, memory_order_relaxed)) {
+        struct worker *w = worker_of(cl->pub.workers[worker]);
+        if (w->state == WORKER_RUNS || w->state == WORKER_LEAVING) {
+            *handle = w->thread.handle;
+            rc = 0;
+        }
+    }
+    tn_spinlock_unlock(&cl->life);
+    return rc;
+}
+
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
 {
     struct cluster *cl = cluster_of(cluster);
     int rc = 0;
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
     tn_spinlock_lock(&cl->life);
     while (n-- > 0 && rc == 0)
         rc = add_one(cl, false);
@@ -131,11 +182,14 @@ TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
 TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
 {
     struct cluster *cl = cluster_of(cluster);
+    if (left_behind_in_parent(cl->rt))
+        return EPERM;
     tn_spinlock_lock(&cl->life);
     int rc = n < cl->active ? 0 : EINVAL;
     for (uint32_t i = cl->pub.used; rc == 0 && n > 0 && i-- > 0;) {
         struct worker *w = worker_of(cl->pub.workers[i]);
         if (w->state == WORKER_UNBORN && tn_idle_withdraw(&cl->idle, &w->slot)) {
+            tn_idle_leave(&cl->idle, &w->slot);
             w->slot.unborn = false;
             w->state = WORKER_EMPTY;
         } else if (w->state == WORKER_RUNS) {
@@ -155,6 +209,8 @@ TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
 TN_API unsigned tn_workers(const tn_cluster *cluster)
 {
     struct cluster *cl = (struct cluster *)(uintptr_t)cluster;
+    if (left_behind_in_parent(cl->rt))
+        return 0;
     tn_spinlock_lock(&cl->life);
     unsigned n = cl->active;
     tn_spinlock_unlock(&cl->life);
@@ -234,7 +290,8 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     if (cl == NULL)
         return ENOMEM;
     cl->rt = rt;
-    cl->idle.count = &cl->pub.idle;
+    cl->idle.hungry = &cl->pub.hungry;
+    cl->idle.n_busy = &cl->pub.busy;
     cl->idle_mode = config->idle;
     cl->spin_us = config->spin_us;
     cl->pin = config->pin;
@@ -275,7 +332,11 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
 static void cluster_join(struct cluster *cl)
 {
     tn_spinlock_lock(&cl->life);
+    tn_keeper_end(&cl->keeper);
+    bool keeper = cl->keeper_thread.handle != 0;
     tn_spinlock_unlock(&cl->life);
+    if (keeper)
+        tn_thread_join(&cl->keeper_thread);
     cluster_kick(cl);
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (uint32_t i = 0; i < used; i++) {
@@ -293,7 +354,7 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     struct runtime *rt = (struct runtime *)(void *)runtime;
     struct tn_config config;
     struct cluster *cl = NULL;
-    int rc = config_resolve(given, &config);
+    int rc = left_behind_in_parent(rt) ? EPERM : config_resolve(given, &config);
     if (rc != 0)
         return rc;
     /* From here until it is on the list tn_stop waits for us, whoever we are. */
@@ -328,15 +389,21 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     struct runtime *rt = tn_sched_alloc(sizeof *rt);
     if (rt == NULL)
         return ENOMEM;
+    rt->process = tn_process();
+    diagnose_anew();
     rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
     size_t n, state = 0;
     const struct tn_scheduler *const *all = binding_all(&n);
     for (size_t i = 0; i < n; i++)
         state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
-    rc = stacks_init(&rt->stacks, (size_t)config.stack, state);
+    tn_fault_open(fault_tell);
+    stacks_init(&rt->stacks, (size_t)config.stack, state);
     tn_cluster *first = NULL;
+    blocking_init(&rt->blocking, (unsigned)config.pool, (tn_time)config.pool_ms * 1000000);
     if (rc == 0)
         rc = tn_cluster_create((tn_runtime *)(void *)rt, &config, &first);
+    if (rc == 0)
+        rc = monitor_start(rt, (tn_time)config.monitor_us * 1000);
     if (rc != 0) {
         tn_stop((tn_runtime *)(void *)rt);
         return rc;
@@ -368,8 +435,10 @@ TN_API int tn_stop(tn_runtime *runtime)
 {
     struct runtime *rt = (struct runtime *)(void *)runtime;
     struct worker *self = tn_self();
-    if (self != NULL && cluster_of(self->pub.cluster)->rt == rt)
+    if (left_behind_in_parent(rt) || (self != NULL && cluster_of(self->pub.cluster)->rt == rt) ||
+        blocking_is_self(&rt->blocking))
         return EPERM;
+    monitor_stop(rt);
     atomic_store_explicit(&rt->stopping, true, memory_order_relaxed); /* relaxed: see must_leave() */
     /* A fibre may be making a cluster; it ends before its worker does, and then that cluster is on the list. */
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
@@ -378,6 +447,7 @@ TN_API int tn_stop(tn_runtime *runtime)
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
     diagnose_end(rt);
+    blocking_fini(&rt->blocking); /* what a call under way wakes at its end is dropped with the rest */
     /* relaxed: nobody else is left */
     struct cluster *all = atomic_load_explicit(&rt->clusters, memory_order_relaxed);
     for (struct cluster *cl = all; cl != NULL; cl = cl->next) {
@@ -391,6 +461,8 @@ TN_API int tn_stop(tn_runtime *runtime)
         cluster_free(cl);
     }
     stacks_fini(&rt->stacks);
+    locals_fini(&rt->locals);
+    tn_fault_close();
     tn_sched_free(rt, sizeof *rt);
     return 0;
 }

@@ -44,7 +44,8 @@ struct tn_cluster {
     const int64_t *knobs;       /* values, for TN_KNOB */
     uint32_t slots;             /* size of workers[], constant */
     _Atomic(uint32_t) used;     /* workers[0 … used) may be looked at; grows only */
-    _Atomic(uint32_t) idle;     /* workers that are parked, a hint */
+    _Atomic(uint32_t) hungry;   /* workers without work, a hint: see tn_hungry(), tn_idle_count() */
+    _Atomic(uint32_t) busy;     /* workers that are not parked, a hint */
     struct tn_worker **workers; /* a slot once used stays valid memory while the cluster lives */
 };
 
@@ -55,6 +56,18 @@ static inline struct tn_fibre *tn_fibre_of(struct tn_link *link)
 
 /* The module's state of a fibre (fibre_size bytes, zeroed when it is spawned in or moved to the cluster). */
 TN_MODULE_API void *tn_fibre_state(struct tn_fibre *f);
+
+/* Does anybody want work? Workers that are parked, or search. A hint. */
+static inline bool tn_hungry(struct tn_cluster *cl)
+{
+    return atomic_load_explicit(&cl->hungry, memory_order_relaxed) != 0; /* relaxed: a hint */
+}
+
+/* How many are parked. A hint. */
+static inline uint32_t tn_idle_count(struct tn_cluster *cl)
+{
+    return atomic_load_explicit(&cl->hungry, memory_order_relaxed) & 0xffff; /* relaxed: a hint; see core/idle.h */
+}
 
 /* SplitMix64, one stream a worker, seeded by the core: the same seed, the same choices. */
 static inline uint64_t tn_random(struct tn_worker *me)
@@ -102,10 +115,15 @@ enum tn_why {
  * runs it at once, and the spawner will be handed to ready() as TN_DISPLACED ("child first"). */
 #define TN_RUN_NOW (-1)
 
+/* ready() may answer with TN_HELD: taken, and kept where nobody but its owner can get at it for now. Workers that search
+ * are not told. An idle one is woken as ever, for it may have looked just before; and who finds nothing but held work
+ * (may_have_work() says TN_WORK_HELD) looks again soon. */
+#define TN_HELD (-2)
+
 /* ready() may answer with TN_FOR(i): taken, and placed where only worker i looks first. If that one is idle, it
  * is the one to be woken (000 §3.2: local work wakes its own worker, shared work the head of the idle list). */
-#define TN_FOR(i)          (-2 - (int)(i))
-#define TN_FOR_INDEX(code) ((uint32_t)(-2 - (code)))
+#define TN_FOR(i)          (-3 - (int)(i))
+#define TN_FOR_INDEX(code) ((uint32_t)(-3 - (code)))
 
 enum tn_work {
     TN_WORK_NONE, /* nothing; the worker may park until it is woken */
@@ -153,7 +171,7 @@ struct tn_scheduler {
 
     /* `f` is ready: take it. me is the calling worker, or NULL when the caller is no worker of f->cluster. The
      * module owns f from here, and f may run on another worker before ready() returns.
-     * Returns 0 or TN_FOR(index); for TN_SPAWNED also EAGAIN (refused: f stays the core's, the spawner sees EAGAIN) or
+     * Returns 0, TN_HELD or TN_FOR(index); for TN_SPAWNED also EAGAIN (refused: f stays the core's, the spawner sees EAGAIN) or
      * TN_RUN_NOW. Everything else must be taken: a bounded queue overflows into a list by f->link. */
     int (*ready)(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
 
@@ -167,6 +185,10 @@ struct tn_scheduler {
      * share, above all fibres that have yielded hard. That is so after a hard yield, and at every 64th call, so that
      * no stream of local work starves the rest. */
     struct tn_fibre *(*next)(struct tn_worker *me, bool fair);
+
+    /* The same on behalf of a fibre that yields; NULL: it goes on at once, and ready() is not called. Left out: next().
+     * For a module in which a yield chooses otherwise than a wait does (003 §4.4.4). */
+    struct tn_fibre *(*next_of_yield)(struct tn_worker *me, bool fair);
 
     /* Move fibres from `victim` to `me`, so that next(me) finds them. Returns how many; 0 also when it lost a
      * race. Called after next() found nothing, before parking, with each victim in turn. May be left out by a
@@ -201,6 +223,11 @@ struct tn_scheduler {
 /* Work that an owner held back can now be taken by others: wake one if that helps. For a module that opens up
  * private work outside ready(). Who: a worker. */
 TN_MODULE_API void tn_notify(struct tn_cluster *cl);
+
+/* The cluster's busy workers, those that run or search, by how long they have been so (000 §3.2.3): after NULL the one
+ * that has been busy longest, after w the one that became so next. NULL: none, or w is no longer busy, or the list is in
+ * use at the moment. Takes the lock of parking. Who: a worker. */
+TN_MODULE_API struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w);
 
 /* Line-aligned zeroed memory for a module; NULL when there is none. */
 TN_MODULE_API void *tn_sched_alloc(size_t bytes);

@@ -21,7 +21,7 @@ static inline struct tn_worker *member(struct worker *w, struct cluster *cl)
 /* After a fibre of `cl` became ready: see that somebody will run it. `placed` is what ready() returned. */
 static inline void notify(struct cluster *cl, int placed)
 {
-    if (__builtin_expect(tn_idle_wanted(&cl->idle), 0))
+    if (__builtin_expect(tn_idle_wanted(&cl->idle, placed != TN_HELD), 0))
         wake_worker(cl, placed <= TN_FOR(0) ? &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot : NULL);
 }
 
@@ -45,6 +45,8 @@ static __attribute__((noinline)) void make_ready_elsewhere(struct worker *w, str
 {
     struct cluster *cl = cluster_of(f->pub.cluster);
     struct runtime *rt = cl->rt;
+    if (left_behind_in_parent(rt))
+        return; /* nobody is there to run it */
     bool visiting = visit(w, rt);
     notify(cl, TN_SCHED(cl)->ready(NULL, &f->pub, why));
     if (visiting)
@@ -64,17 +66,26 @@ static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why
 /* ---- switching ---- */
 
 static void retire(struct worker *w, struct fibre *f);
+static void arrive(struct worker *w, struct fibre *f, struct cluster *cl);
 
 /* What the fibre that was left had to wait for. */
 static __attribute__((noinline)) void after_any(struct worker *w, enum after what)
 {
     struct fibre *f = w->after_fibre;
-    if (what == AFTER_EXIT)
+    if (what == AFTER_SUSPEND) {
+        if (!w->after_commit(f, w->after_arg))
+            make_ready(w, f, TN_WOKEN);
+    } else if (what == AFTER_EXIT) {
         retire(w, f);
-    else if (what == AFTER_READY)
+    } else if (what == AFTER_READY) {
         make_ready(w, f, w->after_why);
-    else if (!w->after_commit(f, w->after_arg))
-        make_ready(w, f, TN_WOKEN);
+    } else if (what == AFTER_MIGRATE) {
+        arrive(w, f, w->after_arg);
+    } else {
+#if TN_SUSPENSION == TN_SUSPENSION_LOCK
+        tn_spinlock_unlock(&f->wait_lock); /* AFTER_HANDED_OVER */
+#endif
+    }
 }
 
 /* On the new stack, first of all. The commonest case is kept in line. */
@@ -99,6 +110,7 @@ static inline struct worker *switch_to(struct worker *w, struct fibre *from, str
     /* relaxed: its own, and a mark of the watchdog that this wipes out */
     atomic_store_explicit(&from->saved_errno, (uint32_t)*w->errno_at, memory_order_relaxed);
     tn_sanitize_leave(&from->sanitize, &to->sanitize, dying);
+    TN_SPLIT_LEAVE(from, to);
     w = tn_context_switch(&from->pub.context, to->pub.context, w);
     tn_sanitize_arrive(&from->sanitize, left_behind(w));
     after_switch(w);
@@ -126,6 +138,14 @@ static inline void leaving(struct worker *w, struct fibre *f, enum tn_why why)
  * Every 64th scheduling point, and when another thread asks. */
 enum { LOOK_UP = 64 };
 
+/* Each worker of cl looks up at its next scheduling point. */
+static void workers_look_up(struct cluster *cl)
+{
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    for (uint32_t i = 0; i < used; i++)                                        /* relaxed: see tick() */
+        atomic_store_explicit(&worker_of(cl->pub.workers[i])->due, DUE_NOW, memory_order_relaxed);
+}
+
 static void look_up(struct worker *w);
 static void steal_in_passing(struct worker *w);
 static bool must_leave(struct worker *w);
@@ -137,17 +157,36 @@ static inline bool tick(struct worker *w)
     return __builtin_expect((int32_t)(++w->ticks - due) >= 0, 0);
 }
 
-/* The next fibre for w, whose current one is about to stop; NULL: w's own loop shall search. */
-static inline struct fibre *next_fibre(struct worker *w, bool fair)
+/* Before each choice of a fibre: looks up if that is due, and then makes the choice a fair one. False: w must leave. */
+static inline bool before_next(struct worker *w, bool *fair)
 {
+    if (TN_LOCK_CHECK && w->current != NULL)
+        tn_lock_check(w->current->name);
     if (tick(w)) {
         look_up(w);
         if (must_leave(w))
-            return NULL;
+            return false;
         steal_in_passing(w);
-        fair = true;
+        *fair = true;
     }
+    return true;
+}
+
+/* The next fibre for w, whose current one is about to stop; NULL: w's own loop shall search. */
+static inline struct fibre *next_fibre(struct worker *w, bool fair)
+{
+    if (!before_next(w, &fair))
+        return NULL;
     return fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));
+}
+
+/* The same for one that yields; NULL: it goes on. */
+static inline struct fibre *next_of_yield(struct worker *w, bool fair)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    if (TN_SCHED(cl)->next_of_yield == NULL)
+        return next_fibre(w, fair);
+    return before_next(w, &fair) ? fibre_of(TN_SCHED(cl)->next_of_yield(&w->pub, fair)) : NULL;
 }
 
 /* Stop the current fibre, go on with `next` or, if that is NULL, in the worker's loop. */
@@ -164,13 +203,4 @@ static inline struct worker *stop_current(struct worker *w, struct fibre *next, 
     else
         w->current = NULL;
     return switch_to(w, self, next != NULL ? next : &w->loop, dying);
-}
-
-/* The general way to block: switch away, then let `commit(self, arg)` register the fibre, on another stack. If
- * it returns false there is nothing to wait for, and the fibre is ready again. */
-static inline struct worker *suspend(struct worker *w, bool (*commit)(struct fibre *, void *), void *arg)
-{
-    w->after_commit = commit;
-    w->after_arg = arg;
-    return stop_current(w, next_fibre(w, false), AFTER_SUSPEND, TN_WOKEN, false);
 }

@@ -35,18 +35,22 @@ typedef uint64_t tn_time;             /* nanoseconds, monotonic */
 
 /* Values of the runtime's knobs. Start from TN_CONFIG_INIT. What is left at TN_UNSET (or NULL) is taken from
  * the environment (TENTER_WORKERS=4, TENTER_SCHEDULER=lifo:private=16), and where that says nothing, from the
- * default. `./tenter list` shows each with its range. */
+ * default. `./tenter list` shows each with its range. A variable TENTER_… that nobody knows is an error. */
 #define TN_UNSET INT64_MIN
 
 struct tn_config {
     int64_t workers;       /* threads that run fibres; 0: one for each processor that this process may use */
-    int64_t slots;         /* the most workers the cluster may grow to; 0: the greater of workers, processors */
+    int64_t slots;         /* the most workers the cluster may grow to; 0: the greater of workers, processors; with a
+                              monitor 64 more */
     int64_t stack;         /* bytes of a fibre's stack, guard not counted */
     int64_t idle;          /* what a worker without work does: TN_IDLE_* */
     int64_t spin_us;       /* TN_IDLE_SPIN_BLOCK: microseconds of looking for work before the worker blocks */
     int64_t pin;           /* 1: pin each worker to a processor of its own */
     int64_t on_demand;     /* 1: start a worker thread only when there is work that nobody else can take */
     int64_t seed;          /* seed of every random choice */
+    int64_t pool;          /* the most threads that run blocking calls (tn_blocking) */
+    int64_t pool_ms;       /* milliseconds that such a thread stays when there is nothing to do */
+    int64_t monitor_us;    /* microseconds between two looks of a monitor that replaces stuck workers; 0: none */
     int64_t deadlock;      /* what happens when every fibre is blocked for ever: TN_DEADLOCK_* */
     int64_t stall_ms;      /* a watchdog tells what has not moved for so many milliseconds; 0: none */
     int64_t sigquit;       /* what SIGQUIT does: TN_SIGQUIT_* */
@@ -56,33 +60,42 @@ struct tn_config {
 
 enum { TN_IDLE_BLOCK, TN_IDLE_SPIN, TN_IDLE_SPIN_BLOCK }; /* 000 §3.2.3 */
 
-/* When all fibres of the process's runtimes are blocked and nothing can wake one (no timer, no descriptor, and every
- * other thread of the process waits in tn_join): nothing, a dump, or a dump and abort(). One is noticed within about a
- * second. Otherwise a program that does nothing any more is at most a stall, which `stall_ms` watches for. */
+/* When all fibres of the process's runtimes are blocked and nothing can wake one (no timer, no descriptor, no
+ * tn_blocking, and every other thread of the process waits in tn_join): nothing, a dump, or a dump and abort(). One is
+ * noticed within about a second. Otherwise a program that does nothing any more is at most a stall, which `stall_ms`
+ * watches for. */
 enum { TN_DEADLOCK_OFF, TN_DEADLOCK_DUMP, TN_DEADLOCK_ABORT };
 
 /* SIGQUIT, where the program has not set it otherwise before tn_start: left alone; a dump of every runtime; a dump, and
  * then what it does by default, which is death with a core file. */
 enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
 
-#define TN_CONFIG_INIT                                                                                        \
-    {                                                                                                         \
-        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET,     \
-        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .deadlock = TN_UNSET, .stall_ms = TN_UNSET, \
-        .sigquit = TN_UNSET, .scheduler = NULL, .poller = NULL                                                \
+#define TN_CONFIG_INIT                                                                                              \
+    {                                                                                                               \
+        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET,           \
+        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .pool = TN_UNSET, .pool_ms = TN_UNSET,            \
+        .monitor_us = TN_UNSET, .deadlock = TN_UNSET, .stall_ms = TN_UNSET, .sigquit = TN_UNSET, .scheduler = NULL, \
+        .poller = NULL                                                                                              \
     }
 
 /* -------------------------------------------------------------------------------------------- life cycle -- */
 
+/* fork(). Only the calling thread goes along into the child: no worker does. It is a plain thread there, also where a
+ * fibre has called fork, and the parent's runtimes are refused to it: what changes or waits for something of them returns
+ * EPERM (tn_wake false, tn_workers 0), and one line on standard error says why. It may exec; it may go on, and start a
+ * runtime of its own. But the function of a fibre must not return there (that ends the child with a message): its
+ * worker is not there to take over. Tokens of the parent must not be fired in the child. */
+
 /* Start a runtime with one cluster. `config` may be NULL.
- * Who: any thread. Blocks: briefly. Errors: EINVAL a knob is unknown or out of range (one line on standard
- * error names the nearest or the range), ENOMEM, EAGAIN no thread could be made. */
+ * Who: any thread. Blocks: briefly. Errors: EINVAL a knob or a variable TENTER_… is unknown, or a knob out of range
+ * (one line on standard error names the nearest or the range), ENOMEM, EAGAIN no thread could be made. */
 TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
 
 /* Stop a runtime: workers end at their next scheduling point, every fibre that has not ended is dropped (its
  * stack is released, nothing on it is run). Let fibres end first, by joining them, where that matters.
+ * Calls of tn_blocking that are under way are waited for, and so is a worker that is stuck in the kernel.
  * Who: a thread that is no worker of it. Blocks: until the workers have ended.
- * Errors: EPERM from a fibre of this runtime. */
+ * Errors: EPERM from a fibre of this runtime, or from a call in its pool (tn_blocking). */
 TN_API int tn_stop(tn_runtime *rt);
 
 /* Start a runtime, run `fn(arg)` as its first fibre, stop the runtime when that returns.
@@ -103,6 +116,15 @@ TN_API tn_cluster *tn_cluster_first(tn_runtime *rt);
  * EINVAL if none would be left. A worker that is only just being started is not removed. */
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n);
 TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n);
+
+/* The slot of the worker that runs the calling fibre, from 0; -1 on a plain thread. It holds until the next call that may
+ * migrate. Who: any. */
+TN_API int tn_worker_self(void);
+
+/* The native handle of the thread of that worker (Linux: a pthread_t), for what only the system can do with it: its name,
+ * its priority, its processor time. It is valid until that worker leaves or the runtime stops.
+ * Who: any. Blocks: no. Errors: EINVAL no such slot; ESRCH no thread there: not started yet, or gone. */
+TN_API int tn_worker_thread(const tn_cluster *cluster, unsigned worker, uintptr_t *handle);
 
 /* Workers in the cluster now (those that are leaving not counted). Who: any. */
 TN_API unsigned tn_workers(const tn_cluster *cluster);
@@ -141,6 +163,15 @@ TN_API int tn_detach(tn_fibre *f);
 /* End the calling fibre with `value`. Who: fibre (a plain thread aborts with a message). */
 TN_API void tn_exit(void *value) __attribute__((noreturn));
 
+/* How large f's stack is, and how many bytes of it have been in use at most: since it was made, by `f` or by a fibre
+ * that had it before (as exact as a word that was never written can tell). tn_stack_peak: the most of any stack of the
+ * runtime, those of ended fibres included: what a smaller `stack` must still hold. 0: it cannot be told (stacks=malloc,
+ * split). A few microseconds for tn_stack_used; tn_stack_peak looks at every stack. Who: any; `f` has not been
+ * joined, nor ended if it is detached. Blocks: no. */
+TN_API size_t tn_stack_size(const tn_fibre *f);
+TN_API size_t tn_stack_used(const tn_fibre *f);
+TN_API size_t tn_stack_peak(tn_runtime *rt);
+
 /* The calling fibre, or NULL on a plain thread. Its name, its cluster. Who: any. */
 TN_API tn_fibre *tn_fibre_self(void);
 TN_API const char *tn_fibre_name(const tn_fibre *f);
@@ -160,6 +191,26 @@ TN_API int tn_sleep(uint64_t ns);
 /* Move the calling fibre to another cluster of its runtime (000 §3.2). Returns on a worker of that cluster.
  * Who: fibre. Blocks. Errors: EPERM, EINVAL another runtime's cluster. */
 TN_API int tn_migrate(tn_cluster *cluster);
+
+/* ---------------------------------------------------------------------------------- fibre-local storage -- */
+
+/* A key is an object of the program, in static memory as a rule: static tn_key mine = {free}; There is nothing to
+ * create, and no limit to their number. It must stay until no fibre holds a value under it.
+ *
+ * At the end of a fibre the destructor of each of its values is called with it, in that fibre, the latest place first:
+ * before those who join it are told. It may do whatever a fibre may, block and yield too, and set values again, which
+ * are destroyed in their turn; what is still there after four times as many calls as there is room for is forgotten.
+ * For a fibre that tn_stop drops no destructor is called. A fibre that sets nothing pays nothing; one that does holds
+ * 112 bytes for each six values. */
+typedef struct tn_key {
+    void (*destructor)(void *value); /* may be NULL */
+} tn_key;
+
+/* Set the calling fibre's value (NULL: none, and no destructor). Who: fibre. Blocks: no. Errors: EPERM, ENOMEM. */
+TN_API int tn_local_set(const tn_key *key, void *value);
+
+/* The calling fibre's value, NULL if it has set none. Who: any (a plain thread gets NULL). Blocks: no. */
+TN_API void *tn_local_get(const tn_key *key);
 
 /* ---------------------------------------------------------------------------------------------- waiting -- */
 
@@ -181,7 +232,9 @@ typedef struct tn_waiter {
 /* Who: fibre (a plain thread gets a waiter with fibre == NULL). Blocks: no. */
 TN_API tn_waiter tn_wait_prepare(void);
 
-/* Who: fibre, after tn_wait_prepare. Blocks. Errors: EPERM, ETIMEDOUT, ECANCELED. */
+/* A deadline that is past (0 is) lets others run once, as a yield does, and is ETIMEDOUT unless a wake-up was first. One
+ * in the future is never early; docs/architecture.md says how late it may be. Who: fibre, after tn_wait_prepare. Blocks.
+ * Errors: EPERM, ETIMEDOUT, ECANCELED, ENOMEM no room for the timer (-Dtimers=heap only). */
 TN_API int tn_wait(tn_time deadline, struct tn_token *token);
 
 /* What the wait that was prepared last is for, in diagnoses: a static string as "mutex", and an address that tells it
@@ -190,6 +243,14 @@ TN_API void tn_wait_note(const char *what, const void *object);
 
 /* True if this call decided the outcome. Who: any. Blocks: no. */
 TN_API bool tn_wake(tn_waiter w);
+
+/* The three steps in one call: publish(waiter, arg) lets others find the caller, which is suspended until it is woken.
+ * When publish is called, and on which stack, is the build's choice (-Dsuspension=…, 004 §3.3.6–7): before the caller
+ * leaves its stack or, under `utility` and with neither deadline nor token, only after it has. So publish may wake
+ * (tn_wake, this waiter too) and lock and unlock what spins; it calls nothing else of Tenter, and does not block. When
+ * it has let anybody find the waiter, `arg` may be gone. Who: fibre. Blocks. Errors: as tn_wait. */
+TN_API int tn_suspend(void (*publish)(tn_waiter waiter, void *arg), void *arg, tn_time deadline,
+                      struct tn_token *token);
 
 /* Cancellation token: fires once, wakes all that wait with it, and whoever waits later does not block.
  * The memory is the caller's; it must outlive the waits that use it. */
@@ -200,6 +261,29 @@ typedef struct tn_token {
 TN_API void tn_token_init(tn_token *t);        /* Who: any, before use */
 TN_API void tn_token_fire(tn_token *t);        /* Who: any. Blocks: no. */
 TN_API bool tn_token_fired(const tn_token *t); /* Who: any. */
+
+/* ------------------------------------------------------------------------------- calls that block the thread -- */
+
+/* A call that blocks in the kernel (a file, a name service, a library that knows no fibres) stops its worker. There are
+ * two ways around that (003 §4.4.3), and `./tenter reproduce M4.5` measures them against each other:
+ *
+ * - say so: tn_blocking. The call runs on a thread of a pool, the worker goes on with other fibres.
+ * - the monitor (knob monitor_us): a thread that looks at the workers now and then. For each one that has passed no
+ *   scheduling point since the last look and sleeps in the kernel, it adds a worker (as long as none is idle, up to the
+ *   cluster's slots), and takes it away again some time after the call has returned. Nothing need be said; until
+ *   the monitor has looked twice the worker is missed. tn_workers counts replacements.
+ */
+
+/* Run fn(arg) on a thread of the runtime's pool, and wait for its value (`value` may be NULL). fn is no fibre: there
+ * tn_fibre_self() is NULL, and every function here behaves as on a plain thread. errno goes with the fibre: fn
+ * starts with the caller's, and the caller goes on with what fn has left.
+ * The pool grows, thread by thread, to the knob `pool`; further calls wait for their turn, in order. So calls that wait
+ * for one another may wait for ever where there are more of them than threads. A thread that has been idle for `pool_ms` ends.
+ * tn_stop waits for calls that are under way, and drops those that have not begun, as it drops their fibres; fn must not
+ * wait for fibres of a runtime that is being stopped.
+ * Who: any; on a plain thread fn runs right there. Blocks. Errors: EAGAIN the pool is empty and no thread could be made
+ * (fn has not run). */
+TN_API int tn_blocking(void *(*fn)(void *), void *arg, void **value);
 
 /* ------------------------------------------------------------------------------- time, work, statistics -- */
 

@@ -6,7 +6,7 @@
 /* Decide f's wait; if it was parked already it is ours, and ready. */
 static bool wake_as(struct fibre *f, uint64_t seq, unsigned outcome, struct worker *w)
 {
-    enum tn_decision d = tn_waitword_decide(&f->wait, seq, outcome);
+    enum tn_decision d = wait_decide(f, seq, outcome);
     if (d == TN_DECIDED_PARKED)
         make_ready(w, f, TN_WOKEN);
     return d != TN_TOO_LATE;
@@ -17,13 +17,13 @@ TN_API __attribute__((noinline)) tn_waiter tn_wait_prepare(void)
     struct worker *w = tn_self();
     if (w == NULL)
         return (tn_waiter){NULL, 0};
-    return (tn_waiter){&w->current->pub, tn_waitword_prepare(&w->current->wait)};
+    return (tn_waiter){&w->current->pub, wait_open(w->current)};
 }
 
 TN_API __attribute__((noinline)) void tn_wait_note(const char *what, const void *object)
 {
     struct worker *w = tn_self();
-    if (w == NULL)
+    if (w == NULL || w->current == NULL)
         return;
     struct fibre *f = w->current;
     /* relaxed: its own */
@@ -34,6 +34,8 @@ TN_API __attribute__((noinline)) void tn_wait_note(const char *what, const void 
 TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
 {
     struct worker *w = tn_self();
+    if (waiter.fibre != NULL && w == NULL && left_behind_in_parent(runtime_of(waiter.fibre)))
+        return false;
     if (waiter.fibre == NULL || !wake_as(fibre_of(waiter.fibre), waiter.seq, WAIT_WOKEN, w))
         return false;
     if (w != NULL)
@@ -107,12 +109,6 @@ static void token_leave(struct token *k, struct fibre *f)
 
 /* ---- waiting ---- */
 
-static bool commit_park(struct fibre *f, void *arg)
-{
-    (void)arg;
-    return tn_waitword_park(&f->wait);
-}
-
 static const int wait_errors[] = {[WAIT_WOKEN] = 0, [WAIT_TIMED_OUT] = ETIMEDOUT, [WAIT_CANCELLED] = ECANCELED};
 
 /* Wait with a deadline or a token: register with each, suspend, take back what is still registered. */
@@ -123,21 +119,27 @@ static __attribute__((noinline)) int wait_registered(struct worker *w, tn_time d
     uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES; /* relaxed: own wait */
     struct token *k = token != NULL ? token_of(token) : NULL;
     if (k != NULL && !token_enter(k, f)) {
-        tn_waitword_decide(&f->wait, seq, WAIT_CANCELLED);
+        wait_decide(f, seq, WAIT_CANCELLED);
         return wait_errors[tn_waitword_outcome(&f->wait)];
     }
-    bool first = false;
+    bool first = false, timed = deadline != TN_FOREVER;
     int rc = 0;
-    if (deadline != TN_FOREVER)
+    if (timed && deadline <= tn_now()) { /* over at this very scheduling point, whatever the timers' accuracy */
+        timed = false;
+        wait_decide(f, seq, WAIT_TIMED_OUT);
+    } else if (timed) {
         rc = tn_timers_arm(&cl->timers, &f->timer, deadline, seq, &first);
+    }
     if (rc == 0) {
-        if (first)
-            wake_watcher(cl);
-        w = suspend(w, commit_park, NULL);
-        if (deadline != TN_FOREVER)
+        bool alone = first && !wake_watcher(cl);
+        struct fibre *next = next_fibre(w, false);
+        if (alone && next != NULL)
+            keep_time(cl); /* w goes on, and may not look up for long */
+        w = suspend_for(w, next, commit_park, NULL);
+        if (timed)
             tn_timers_disarm(&cl->timers, &f->timer);
     } else {
-        tn_waitword_decide(&f->wait, seq, WAIT_CANCELLED); /* no memory for the timer: this wait is over */
+        wait_decide(f, seq, WAIT_CANCELLED); /* no memory for the timer: this wait is over */
     }
     if (k != NULL)
         token_leave(k, f);
@@ -150,6 +152,7 @@ TN_API __attribute__((noinline)) int tn_wait(tn_time deadline, tn_token *token)
     if (w == NULL)
         return EPERM;
     struct fibre *f = w->current;
+    tn_lock_check(f->name); /* whether it will switch or not */
     if (tn_waitword_outcome(&f->wait) == WAIT_ARMED) {
         COUNT(w, COUNT_WAIT);
         if (deadline != TN_FOREVER || token != NULL)

@@ -5,13 +5,18 @@
 
 /* ---- waking ---- */
 
+static struct worker *worker_of_slot(struct tn_idle_slot *s)
+{
+    return (struct worker *)(void *)((char *)s - offsetof(struct worker, slot));
+}
+
 /* Wake `which` if it is idle, else the most recently idle worker. A slot without a thread gets one. */
 static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_idle_slot *which)
 {
     uint32_t how;
     struct tn_idle_slot *s;
     while ((s = tn_idle_take(&cl->idle, which, &how)) != NULL) {
-        struct worker *other = (struct worker *)(void *)((char *)s - offsetof(struct worker, slot));
+        struct worker *other = worker_of_slot(s);
         struct worker *w = tn_self();
         if (w != NULL)
             COUNT(w, COUNT_UNPARK);
@@ -28,6 +33,7 @@ static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_
             return;
         other->searching = false; /* no thread to be had: the others do its work */
         tn_idle_search_end(&cl->idle);
+        tn_idle_leave(&cl->idle, &other->slot);
         which = NULL;
     }
 }
@@ -37,21 +43,29 @@ void tn_notify(struct tn_cluster *cl)
     notify(cluster_of(cl), 0);
 }
 
-/* A deadline became the earliest: whoever sleeps with another one must sleep anew. */
-static void wake_watcher(struct cluster *cl)
+struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w)
+{
+    struct tn_idle_slot *s = tn_idle_busy_after(&cluster_of(cl)->idle, w != NULL ? &worker_of(w)->slot : NULL);
+    return s != NULL ? &worker_of_slot(s)->pub : NULL;
+}
+
+/* A deadline became the earliest: whoever sleeps with another one must sleep anew. False: nobody is idle. */
+static bool wake_watcher(struct cluster *cl)
 {
     tn_fence_light();
-    if (atomic_load_explicit(cl->idle.count, memory_order_relaxed) != 0) /* relaxed: behind the fence */
+    bool idle = tn_idle_workers(&cl->idle) != 0;
+    if (idle)
         wake_worker(cl, tn_idle_watcher(&cl->idle, NULL));
+    return idle;
 }
 
 /* Have each worker look up from its work, or from its sleep. */
 void cluster_kick(struct cluster *cl)
 {
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    workers_look_up(cl);
     for (uint32_t i = 0; i < used; i++) {
         struct worker *w = worker_of(cl->pub.workers[i]);
-        atomic_store_explicit(&w->due, 0, memory_order_relaxed); /* relaxed: see tick() */
         uint32_t how;
         if (tn_idle_take_this(&cl->idle, &w->slot, &how)) {
             if (how == TN_SLOT_POLLING)
@@ -90,14 +104,14 @@ static void fire_timer(struct tn_timer *t, void *arg)
     struct fired *fired = arg;
     struct fibre *f = (struct fibre *)(void *)((char *)t - offsetof(struct fibre, timer));
     COUNT(fired->w, COUNT_TIMER);
-    if (tn_waitword_decide(&f->wait, t->seq, WAIT_TIMED_OUT) == TN_DECIDED_PARKED)
+    if (wait_decide(f, t->seq, WAIT_TIMED_OUT) == TN_DECIDED_PARKED)
         tn_list_push_back(&fired->ready, &f->pub.link);
 }
 
 static __attribute__((noinline)) void look_up(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    w->ticks = 0; /* so that a due of 0, from others, is always in the past */
+    w->ticks = 0; /* so that DUE_NOW and DUE_ASKED are always in the past */
     atomic_store_explicit(&w->due, LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
     if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now()) {
         struct fired fired = {.w = w};
@@ -131,29 +145,38 @@ static struct worker *default_victim(struct worker *w, unsigned attempt, uint32_
     return worker_of(w->pub.cluster->workers[others >= w->pub.index ? others + 1 : others]);
 }
 
+/* The attempt-th victim of a round that began at `start`; NULL: the round is over. */
+static struct worker *choose_victim(struct worker *w, struct cluster *cl, unsigned attempt, uint32_t start)
+{
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    return TN_SCHED(cl)->victim != NULL ? worker_of(TN_SCHED(cl)->victim(&w->pub, attempt))
+                                        : default_victim(w, attempt, used, start);
+}
+
+static unsigned steal_from(struct worker *w, struct cluster *cl, struct worker *victim)
+{
+    COUNT(w, COUNT_STEAL_TRY);
+    unsigned n = TN_SCHED(cl)->steal(&w->pub, &victim->pub);
+    if (n != 0) {
+        COUNT(w, COUNT_STEAL_HIT);
+        COUNT_N(w, COUNT_STOLEN, n);
+    }
+    return n;
+}
+
 /* One round over the victims. Returns the fibre to run. */
 static struct fibre *steal_round(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
+    struct worker *victim;
+    struct fibre *f;
+    uint32_t start = (uint32_t)tn_random(&w->pub);
     if (TN_SCHED(cl)->steal == NULL)
         return NULL;
-    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
-    uint32_t start = (uint32_t)tn_random(&w->pub);
-    for (unsigned attempt = 0;; attempt++) {
-        struct worker *victim = TN_SCHED(cl)->victim != NULL ? worker_of(TN_SCHED(cl)->victim(&w->pub, attempt))
-                                                             : default_victim(w, attempt, used, start);
-        if (victim == NULL)
-            return NULL;
-        COUNT(w, COUNT_STEAL_TRY);
-        unsigned n = TN_SCHED(cl)->steal(&w->pub, &victim->pub);
-        if (n == 0)
-            continue;
-        COUNT(w, COUNT_STEAL_HIT);
-        COUNT_N(w, COUNT_STOLEN, n);
-        struct fibre *f = fibre_of(TN_SCHED(cl)->next(&w->pub, false));
-        if (f != NULL) /* another thief may have been faster */
-            return f;
-    }
+    for (unsigned attempt = 0; (victim = choose_victim(w, cl, attempt, start)) != NULL; attempt++)
+        if (steal_from(w, cl, victim) != 0 && (f = fibre_of(TN_SCHED(cl)->next(&w->pub, false))) != NULL)
+            return f; /* else another thief was faster */
+    return NULL;
 }
 
 /* A worker that always has something to run never searches; yet the one thing that its fibres wait for may lie behind
@@ -164,23 +187,13 @@ enum { PASSING = 4 };
 static __attribute__((noinline)) void steal_in_passing(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
-    if (TN_SCHED(cl)->steal == NULL || used < 2 || ++w->looks % PASSING != 0)
+    if (TN_SCHED(cl)->steal == NULL || atomic_load_explicit(&cl->pub.busy, memory_order_relaxed) < 2 || /* a hint */
+        ++w->looks % PASSING != 0)
         return;
-    struct worker *victim = TN_SCHED(cl)->victim != NULL ? worker_of(TN_SCHED(cl)->victim(&w->pub, w->passing))
-                                                         : default_victim(w, w->passing, used, 0);
-    if (victim == NULL) {
-        w->passing = 0;
-        return;
-    }
-    w->passing++;
-    COUNT(w, COUNT_STEAL_TRY);
-    unsigned n = TN_SCHED(cl)->steal(&w->pub, &victim->pub);
-    if (n != 0) {
-        COUNT(w, COUNT_STEAL_HIT);
-        COUNT_N(w, COUNT_STOLEN, n);
+    struct worker *victim = choose_victim(w, cl, w->passing, 0);
+    w->passing = victim != NULL ? w->passing + 1 : 0;
+    if (victim != NULL && steal_from(w, cl, victim) != 0)
         notify(cl, 0); /* what it took was nowhere for a moment */
-    }
 }
 
 /* Found something to run: no longer searching; and since others may have relied on this search, see whether
@@ -191,7 +204,7 @@ static void search_over(struct worker *w, struct cluster *cl)
         return;
     w->searching = false;
     /* relaxed: whoever parks later looks for itself */
-    if (!tn_idle_search_end(&cl->idle) || atomic_load_explicit(cl->idle.count, memory_order_relaxed) == 0)
+    if (!tn_idle_search_end(&cl->idle) || tn_idle_workers(&cl->idle) == 0)
         return;
     tn_fence_heavy(); /* a waker that relied on this search: what it made ready is seen here (idle.h, 3) */
     if (TN_SCHED(cl)->may_have_work(&w->pub) == TN_WORK_SOME)
@@ -210,6 +223,7 @@ static struct fibre *search(struct worker *w)
     tn_time end = 0;
     unsigned pause = 4;
     for (;;) {
+        uint32_t shown = tn_idle_shown(&cl->idle);
         if ((f = steal_round(w)) != NULL || (f = fibre_of(TN_SCHED(cl)->next(&w->pub, false))) != NULL)
             return f;
         if (cl->idle_mode == TN_IDLE_BLOCK || must_leave(w) || (w->brief && cl->idle_mode == TN_IDLE_SPIN_BLOCK))
@@ -220,8 +234,8 @@ static struct fibre *search(struct worker *w)
         if (cl->idle_mode == TN_IDLE_SPIN_BLOCK && now >= end)
             return NULL;
         look_up(w);
-        /* Each look at a victim's queue takes its line away: look less and less often. */
-        for (unsigned i = tn_spin_bound(pause); i > 0; i--)
+        /* Each look at a victim's queue takes its line away: look less and less often, unless something is shown. */
+        for (unsigned i = tn_spin_bound(pause); i > 0 && tn_idle_shown(&cl->idle) == shown; i--)
             tn_relax();
         pause = pause < 256 ? pause * 2 : pause;
         if (cl->idle_mode == TN_IDLE_SPIN) {
@@ -286,8 +300,10 @@ static void park(struct worker *w)
 static void hand_watch_on(struct worker *w, struct cluster *cl)
 {
     w->watch_ns = 0;
-    if (atomic_load_explicit(cl->idle.count, memory_order_relaxed) == 0) /* relaxed: whoever parks later looks */
+    if (tn_idle_workers(&cl->idle) == 0) { /* whoever parks later looks */
+        keep_time(cl);
         return;
+    }
     tn_time until;
     bool watched = tn_idle_watcher(&cl->idle, &until) != NULL;
     bool wanted = TN_SCHED(cl)->may_have_work(&w->pub) != TN_WORK_NONE
@@ -299,12 +315,19 @@ static void hand_watch_on(struct worker *w, struct cluster *cl)
 
 /* ---- the loop ---- */
 
+/* Run `f`, and what follows it, until a fibre finds nothing to go on with. This stack is the worker's utility stack
+ * too: a fibre that leaves by a step has it done here, at the end of switch_to, and says whom to go on with. */
 static void run(struct worker *w, struct fibre *f)
 {
-    enter(w, f);
-    w->after = AFTER_NOTHING;
-    w->after_fibre = NULL;
-    switch_to(w, &w->loop, f, false);
+    do {
+        enter(w, f);
+        w->after = AFTER_NOTHING;
+        w->after_fibre = NULL;
+        if (TN_STEPS)
+            w->then = NULL;
+        switch_to(w, &w->loop, f, false);
+        f = TN_STEPS ? w->then : NULL;
+    } while (f != NULL);
 }
 
 /* Both ends of a worker's life on its thread. */
@@ -316,8 +339,10 @@ void *worker_main(void *worker)
     w->errno_at = tn_errno_address();
     diagnose_worker_begins(w);
     tn_sanitize_thread(&w->loop.sanitize);
+    void *fault_stack = tn_fault_stack();
     if (cl->pin)
         tn_pin(cl->first_cpu + w->pub.index);
+    tn_idle_join(&cl->idle, &w->slot);
     if (TN_SCHED(cl)->worker_join != NULL)
         TN_SCHED(cl)->worker_join(&w->pub);
     while (!must_leave(w)) {
@@ -342,10 +367,12 @@ void *worker_main(void *worker)
     }
     if (TN_SCHED(cl)->worker_leave != NULL)
         TN_SCHED(cl)->worker_leave(&w->pub);
+    tn_idle_leave(&cl->idle, &w->slot);
     if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
     tn_self_set(NULL);
     diagnose_worker_ends(w);
+    tn_fault_stack_free(fault_stack);
     worker_ended(w);
     return NULL;
 }

@@ -42,8 +42,15 @@ static inline void stub_wake(struct tn_idle_slot *which)
 
 static inline void stub_notify(int placed)
 {
-    if (tn_idle_wanted(&stub_idle))
+    if (tn_idle_wanted(&stub_idle, placed != TN_HELD))
         stub_wake(placed <= TN_FOR(0) ? &stub_worker[TN_FOR_INDEX(placed)].slot : NULL);
+}
+
+struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w)
+{
+    (void)cl;
+    struct tn_idle_slot *s = tn_idle_busy_after(&stub_idle, w != NULL ? &stub_worker[w->index].slot : NULL);
+    return s != NULL ? &((struct stub_worker *)(void *)((char *)s - offsetof(struct stub_worker, slot)))->pub : NULL;
 }
 
 void tn_notify(struct tn_cluster *cl)
@@ -72,7 +79,8 @@ static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const
     assert(n <= STUB_WORKERS && sched->n_knobs <= STUB_KNOBS && sched->fibre_size == 0);
     for (size_t i = 0; i < sched->n_knobs; i++)
         stub_knobs[i] = stub_knob(&sched->knobs[i], settings);
-    stub_idle.count = &stub_cluster.idle;
+    stub_idle.hungry = &stub_cluster.hungry;
+    stub_idle.n_busy = &stub_cluster.busy;
     stub_cluster.knobs = stub_knobs;
     stub_cluster.slots = n;
     stub_cluster.workers = stub_workers;
@@ -86,6 +94,7 @@ static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const
         w->sched = sched->worker_size != 0 ? tn_sched_alloc(sched->worker_size) : NULL;
         stub_workers[i] = w;
         rc = sched->worker_init != NULL ? sched->worker_init(w) : 0;
+        tn_idle_join(&stub_idle, &stub_worker[i].slot);
     }
     assert(rc == 0);
     atomic_init(&stub_cluster.used, n);
@@ -125,7 +134,7 @@ static inline void stub_ready(struct stub_worker *me, struct stub_fibre *f, enum
     f->ready = true;
     f->made++;
     int placed = stub_sched->ready(me != NULL ? &me->pub : NULL, &f->pub, why);
-    assert(placed == 0 || placed <= TN_FOR(0));
+    assert(placed == 0 || placed == TN_HELD || placed <= TN_FOR(0));
     stub_notify(placed);
 }
 
@@ -198,7 +207,7 @@ static inline void stub_search_over(struct stub_worker *me)
     if (!me->searching)
         return;
     me->searching = false;
-    if (!tn_idle_search_end(&stub_idle) || atomic_load_explicit(stub_idle.count, memory_order_relaxed) == 0)
+    if (!tn_idle_search_end(&stub_idle) || tn_idle_workers(&stub_idle) == 0)
         return;
     tn_fence_heavy();
     if (stub_sched->may_have_work(&me->pub) == TN_WORK_SOME)
@@ -208,7 +217,7 @@ static inline void stub_search_over(struct stub_worker *me)
 static inline void stub_hand_watch_on(struct stub_worker *me)
 {
     me->watch_ns = 0;
-    if (atomic_load_explicit(stub_idle.count, memory_order_relaxed) == 0)
+    if (tn_idle_workers(&stub_idle) == 0)
         return;
     tn_time until;
     bool watched = tn_idle_watcher(&stub_idle, &until) != NULL;
@@ -237,5 +246,6 @@ static inline void stub_leave(struct stub_worker *me)
     }
     if (stub_sched->worker_leave != NULL)
         stub_sched->worker_leave(&me->pub);
+    tn_idle_leave(&stub_idle, &me->slot);
     stub_notify(0);
 }

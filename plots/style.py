@@ -35,6 +35,15 @@ MARKERS = {
     "skeleton": "X", "queueless": "<", "coloured": ">", "pthread": "*", "boost": "h", "go": "p",
 }
 ORDER = list(COLOURS)
+# Series that are no schedulers, each family in figures of its own: ways to yield, what idle workers
+# do, clocks.
+OTHERS = {
+    "top": ("#000000", "X"), "pop": ("#CC79A7", "v"), "swap": ("#E69F00", "^"),
+    "tail": ("#56B4E9", "D"), "global": ("#009E73", "o"), "soft": ("#0072B2", "P"),
+    "block": ("#0072B2", "o"), "spin": ("#D55E00", "s"), "spin-block": ("#009E73", "^"),
+    "none": ("#7F7F7F", "X"), "tsc": ("#009E73", "^"), "vdso": ("#0072B2", "o"),
+    "syscall": ("#D55E00", "s"),
+}
 ALIASES = {"boost.fiber": "boost"}
 NAMES = {"pthread": "pthreads", "boost": "Boost.Fiber", "go": "Go"}
 SPARE_COLOURS = ["#F0E442", "#7A5C00", "#4B2E83", "#7F7F00"]
@@ -67,11 +76,13 @@ def _spare(name: str) -> int:
 
 
 def colour(series: str) -> str:
-    return COLOURS.get(base(series)) or SPARE_COLOURS[_spare(base(series))]
+    name = base(series)
+    return COLOURS.get(name) or (OTHERS[name][0] if name in OTHERS else SPARE_COLOURS[_spare(name)])
 
 
 def marker(series: str) -> str:
-    return MARKERS.get(base(series)) or SPARE_MARKERS[_spare(base(series))]
+    name = base(series)
+    return MARKERS.get(name) or (OTHERS[name][1] if name in OTHERS else SPARE_MARKERS[_spare(name)])
 
 
 def title_of(series: str) -> str:

@@ -68,6 +68,9 @@ static const struct knob {
     {"pin", offsetof(struct tn_config, pin), 0, 1},
     {"on_demand", offsetof(struct tn_config, on_demand), 0, 1},
     {"seed", offsetof(struct tn_config, seed), 0, INT64_MAX},
+    {"pool", offsetof(struct tn_config, pool), 1, 4096},
+    {"pool_ms", offsetof(struct tn_config, pool_ms), 0, 1000000},
+    {"monitor_us", offsetof(struct tn_config, monitor_us), 0, 1000000},
     {"deadlock", offsetof(struct tn_config, deadlock), 0, 2},
     {"stall_ms", offsetof(struct tn_config, stall_ms), 0, 1 << 30},
     {"sigquit", offsetof(struct tn_config, sigquit), 0, 2},
@@ -116,9 +119,15 @@ static void test_environment(void)
         {"TENTER_PIN", "1"},
         {"TENTER_ON_DEMAND", "1"},
         {"TENTER_SEED", "12345"},
+        {"TENTER_POOL", "3"},
+        {"TENTER_POOL_MS", "5"},
+        {"TENTER_MONITOR_US", "500"},
         {"TENTER_POLLER", "null"},
         {"TENTER_POLLER", "null:park=word"},
         {"TENTER_POLLER", "null:park=source"},
+        {"TENTER_MEMBARRIER", "1"},
+        {"TENTER_TEST_ONLY", "anything"},
+        {"TENTERTAIN", "not ours"},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         accepted((struct attempt){.config = TN_CONFIG_INIT, .variable = good[i].variable, .value = good[i].value});
@@ -147,6 +156,13 @@ static void test_names(void)
     refused(a, "park=words", "word|source");
     a.value = "null:park";
     refused(a, "park", "park");
+    a.variable = "TENTER_WROKERS"; /* looked at even where the program sets all knobs itself */
+    a.value = "4";
+    refused(a, "no variable 'TENTER_WROKERS'", "did you mean 'TENTER_WORKERS'?");
+    a.variable = "TENTER_SCHEDULERS";
+    refused(a, "no variable 'TENTER_SCHEDULERS'", "did you mean 'TENTER_SCHEDULER'?");
+    a.variable = "TENTER_WORKERS_TOO_MANY_FOR_ANY_KNOB";
+    refused(a, "no variable 'TENTER_WORKERS_TOO_MANY_FOR_ANY_KNOB'", "unset it");
     struct attempt slots = {.config = with(4, NULL)};
     slots.config.slots = 3;
     refused(slots, "slots=3", "workers=4");
@@ -172,7 +188,7 @@ static void test_settings(void)
     unsetenv("TENTER_STACK");
     CHECK_EQUAL(tn_start(&rt, NULL), 0); /* all defaults */
     tn_describe_cluster(tn_cluster_first(rt), text, sizeof text);
-    CHECK(strstr(text, "\"spin_us\":30") != NULL);
+    CHECK(strstr(text, "\"spin_us\":100") != NULL);
     CHECK(tn_workers(tn_cluster_first(rt)) >= 1);
     CHECK_EQUAL(tn_stop(rt), 0);
 }

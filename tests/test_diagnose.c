@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int real_stderr = -1;
@@ -214,6 +215,85 @@ static void test_two_runtimes(void)
     show(good, status);
 }
 
+/* The timekeeper, the monitor and an idle thread for blocking calls are there, and hinder no claim. */
+static void *hogs_a_little(void *arg)
+{
+    tn_time end = tn_now() + 5000000;
+    while (tn_now() < end)
+        ;
+    return arg;
+}
+
+static void *naps(void *arg)
+{
+    tn_sleep(1000000);
+    return arg;
+}
+
+static void *crowd_main(void *arg)
+{
+    tn_fibre *nap = named("nap", naps, arg);
+    tn_yield();
+    hogs_a_little(arg);
+    tn_join(nap, NULL);
+    tn_blocking(hogs_a_little, arg, NULL);
+    return waits_in_vain(arg);
+}
+
+static int crowd(void *arg)
+{
+    struct tn_config c = quiet(1);
+    c.monitor_us = 500;
+    c.pool_ms = 1000000;
+    return tn_run(&c, crowd_main, arg, NULL);
+}
+
+static void test_crowd(void)
+{
+    int status = harness_child(crowd, NULL, err, sizeof err);
+    bool good = CHECK(killed(status, SIGABRT));
+    good = CHECK(has("tenter: deadlock")) && good;
+    good = CHECK(has("'main' (crowd_main): waits for mutex")) && good;
+    show(good, status);
+}
+
+/* A child of fork has nothing of its parent's runtime. */
+static int parent(void *arg)
+{
+    struct tn_config c = quiet(2);
+    tn_runtime *rt;
+    tn_fibre *f;
+    int status = 0;
+    signal(SIGQUIT, SIG_DFL); /* a shell ignores it for what runs in the background */
+    c.sigquit = TN_SIGQUIT_DUMP;
+    tn_start(&rt, &c);
+    tn_spawn(&f, &(struct tn_attr){.name = "parents", .runtime = rt}, waits_in_vain, arg);
+    pid_t child = fork();
+    if (child == 0) {
+        void *(*fn)(void *) = lost;
+        _exit(run(&fn));
+    }
+    waitpid(child, &status, 0);
+    if (!killed(status, SIGABRT))
+        return 1;
+    child = fork();
+    if (child == 0) {
+        raise(SIGQUIT); /* there is nothing of its own to tell of */
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    return killed(status, SIGQUIT) ? 0 : 2;
+}
+
+static void test_fork(void)
+{
+    int status = harness_child(parent, NULL, err, sizeof err);
+    bool good = CHECK(exited(status, 0));
+    good = CHECK(has("'lost' (waits_in_vain): waits for mutex")) && good;
+    good = CHECK(!has("'parents'")) && good;
+    show(good, status);
+}
+
 /* deadlock=dump says it once and goes on; off says nothing. A thread outside sees it, and ends the process. */
 static tn_fibre *stuck_in;
 static int64_t how;
@@ -266,6 +346,19 @@ static void *sleeps(void *arg)
     return arg;
 }
 
+static void *takes_long(void *arg)
+{
+    nap_us(900000); /* as above */
+    tn_dump(STDERR_FILENO);
+    return arg;
+}
+
+static void *calls(void *arg)
+{
+    tn_blocking(takes_long, arg, NULL);
+    return arg;
+}
+
 static tn_waiter waiter;
 static atomic_bool waits;
 
@@ -309,6 +402,11 @@ static void test_not_stuck(void)
     int status = harness_child(run, &fn, err, sizeof err);
     bool good = CHECK(exited(status, 0));
     good = CHECK(err[0] == '\0') && good; /* a timer will wake it */
+    fn = calls;
+    status = harness_child(run, &fn, err, sizeof err);
+    good = CHECK(exited(status, 0)) && good; /* a call that blocks will end */
+    good = CHECK(!has("deadlock")) && good;
+    good = CHECK(has("'main' (calls): waits for blocking call 0x")) && good;
     with_watchdog = false;
     status = harness_child(outside, NULL, err, sizeof err);
     good = CHECK(exited(status, 0)) && good;
@@ -346,12 +444,13 @@ static int hog(void *arg)
     struct tn_config c = quiet(2);
     divert();
     c.stall_ms = 40;
+    c.monitor_us = *(int *)arg;
     return undivert(tn_run(&c, hog_main, arg, NULL));
 }
 
-static void test_hog(void)
+static void hog_told(int monitor_us)
 {
-    int status = harness_child(hog, NULL, err, sizeof err);
+    int status = harness_child(hog, &monitor_us, err, sizeof err);
     bool good = CHECK(exited(status, 0));
     good = CHECK(has("tenter: stall: worker ")) && good;
     good = CHECK(has(" has reached no scheduling point for 40 ms\n")) && good;
@@ -359,6 +458,13 @@ static void test_hog(void)
     if (!build_has("sanitize=thread")) /* which delays signals */
         good = CHECK(has(" hogs+0x")) && good;
     show(good, status);
+}
+
+/* The monitor asks workers to look up, as the watchdog watches whether they do: neither is in the other's way. */
+static void test_hog(void)
+{
+    hog_told(0);
+    hog_told(500);
 }
 
 /* plainlifo runs the newest: two that yield to each other starve a third one. */
@@ -619,6 +725,8 @@ int main(void)
         {"a lost wake-up", test_lost_wake},
         {"a self-join", test_self_join},
         {"two runtimes, both stuck", test_two_runtimes},
+        {"a deadlock beside threads of the runtime", test_crowd},
+        {"a deadlock in a child of fork", test_fork},
         {"a deadlock that need not be fatal", test_not_fatal},
         {"timers and threads outside: no deadlock", test_not_stuck},
         {"a thread outside lets all wait: stall", test_outside_stall},

@@ -347,7 +347,7 @@ static void test_bad_values(void)
         {"fifo:full=maybe", "full=maybe", "overflow|refuse"},
         {"lifo:steal=all", "steal=all", "half|one"},
         {"fifo:spawn=first", "spawn=first", "parent|child"},
-        {"lifo:victims=far", "victims=far", "random|nearest"},
+        {"lifo:victims=far", "victims=far", "random|nearest|busy"},
         {"fifo:nearest=0", "nearest=0", "1 to 4096"},
         {"fifo:place=here", "place=here", "waker|home"},
         {"fifo:privat=1", "no knob 'privat", "private"},

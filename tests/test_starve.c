@@ -77,6 +77,10 @@ static void fifo_nearest(void)
 {
     starve("fifo:victims=nearest:nearest=1:steal=one");
 }
+static void fifo_busy(void)
+{
+    starve("fifo:victims=busy");
+}
 static void fifo_global(void)
 {
     starve("fifo:layout=global");
@@ -96,6 +100,7 @@ int main(void)
         {"fifo", fifo},
         {"fifo without a private part", fifo_open},
         {"fifo, one from the nearest", fifo_nearest},
+        {"fifo, the longest busy first", fifo_busy},
         {"fifo, global", fifo_global},
         {"lifo", lifo},
         {"lifo without a private part", lifo_open},

@@ -23,6 +23,21 @@ void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp
     *sp = (uintptr_t)(frame + TN_FRAME_ENTRY);
 }
 
-#else
-#error "no assembly context for this processor: configure with -Dcontext=ucontext"
+#elif defined(__aarch64__)
+
+const struct tn_context_layout tn_context_layout = {
+    .pc = TN_FRAME_PC * sizeof(uintptr_t),
+    .fp = TN_FRAME_FP * sizeof(uintptr_t),
+    .sp = -1,
+    .sp_add = TN_FRAME_ENTRY * sizeof(uintptr_t),
+};
+
+void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
+{
+    const uintptr_t *frame = context;
+    *pc = frame[TN_FRAME_PC];
+    *fp = frame[TN_FRAME_FP];
+    *sp = (uintptr_t)(frame + TN_FRAME_ENTRY);
+}
+
 #endif

@@ -70,6 +70,10 @@ void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp
     *pc = (uintptr_t)c->u.uc_mcontext.gregs[REG_RIP];
     *sp = (uintptr_t)c->u.uc_mcontext.gregs[REG_RSP];
     *fp = (uintptr_t)c->u.uc_mcontext.gregs[REG_RBP];
+#elif defined(__aarch64__)
+    *pc = (uintptr_t)c->u.uc_mcontext.pc;
+    *sp = (uintptr_t)c->u.uc_mcontext.sp;
+    *fp = (uintptr_t)c->u.uc_mcontext.regs[29];
 #else
     (void)c;
     *pc = *sp = *fp = 0;

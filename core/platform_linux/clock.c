@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,6 +85,12 @@ uint64_t tn_entropy(void)
 const char *tn_getenv(const char *name)
 {
     return secure_getenv(name);
+}
+
+const char *tn_environment(size_t i)
+{
+    bool empty = environ == NULL || getauxval(AT_SECURE) != 0; /* as secure_getenv */
+    return empty ? NULL : environ[i];
 }
 
 void tn_message(const char *format, ...)

@@ -14,11 +14,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-uint32_t tn_thread_id(void)
-{
-    return (uint32_t)syscall(SYS_gettid);
-}
-
 /* The 20th field of /proc/self/stat; the second, in parentheses, may hold anything. */
 unsigned tn_thread_count(void)
 {
@@ -81,7 +76,7 @@ static void stop_here(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
     int kept = errno;
-    uint32_t self = tn_thread_id();
+    uint32_t self = tn_thread_number();
     struct tn_stopped *s = atomic_load_explicit(&stopping, memory_order_acquire); /* ST1 acquire: the list */
     while (s != NULL && s->thread != self)
         s = s->next;

@@ -9,6 +9,7 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -78,9 +79,16 @@ static void guard_probe(void)
 #if defined(TN_VALGRIND)
     const bool known = false; /* it does not know such guards, and tries a faulting access there for ever */
 #else
-    const bool known = true;
+    const char *wish = tn_getenv("TENTER_GUARDS");
+    const bool known = wish == NULL || strcmp(wish, "mprotect") != 0;
 #endif
     have_guard = known && guard_works();
+}
+
+const char *tn_guard_name(void)
+{
+    pthread_once(&guard_once, guard_probe);
+    return have_guard ? "madvise" : "mprotect";
 }
 
 /* n guards in one call: 0.14 us each in place of 1.4. The descriptor that means "this process" is younger than
@@ -116,6 +124,37 @@ int tn_guard(void *base, size_t stride, size_t n)
                             : mprotect(at + i * stride, tn_page(), PROT_NONE);
         if (rc != 0)
             return ENOMEM;
+    }
+    return 0;
+}
+
+/* ---- how much is used ---- */
+
+/* Another thread may be at work there: words are read whole, and no sanitizer has a say. */
+__attribute__((no_sanitize("address", "thread"))) static size_t zeros(const char *at, const char *end)
+{
+    const volatile uint64_t *word = (const volatile uint64_t *)(const volatile void *)at;
+    size_t n = 0;
+    while (at + n < end && word[n / sizeof *word] == 0)
+        n += sizeof *word;
+    return n;
+}
+
+size_t tn_used_above(const char *low, const char *high)
+{
+    enum { PAGES = 256 };
+    unsigned char resident[PAGES];
+    size_t page = tn_page();
+    for (const char *at = low; at < high; at += PAGES * page) {
+        size_t n = ((size_t)(high - at) + page - 1) / page;
+        n = n < PAGES ? n : PAGES;
+        if (mincore((void *)(uintptr_t)at, n * page, resident) != 0)
+            return 0;
+        for (size_t i = 0; i < n; i++) {
+            const char *touched = at + i * page, *end = touched + page < high ? touched + page : high;
+            if ((resident[i] & 1) != 0 && zeros(touched, end) < (size_t)(end - touched))
+                return (size_t)(high - touched) - zeros(touched, end);
+        }
     }
     return 0;
 }

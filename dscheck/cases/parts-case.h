@@ -24,9 +24,8 @@
 /* After the join. */
 static inline void check_idle(struct tn_idle *idle)
 {
-    assert(idle->head == NULL && idle->watcher == NULL);
-    assert(atomic_load_explicit(idle->count, memory_order_relaxed) == 0);
-    assert(atomic_load_explicit(&idle->searching, memory_order_relaxed) == 0);
+    assert(idle->idle.head == NULL && idle->watcher == NULL);
+    assert(atomic_load_explicit(idle->hungry, memory_order_relaxed) == 0);
 }
 
 /* Invariant 2 of parts/local.h, where that is what the module is made of. */
@@ -36,9 +35,10 @@ static inline void check_idle(struct tn_idle *idle)
 
 static inline void steal_owner(struct stub_worker *me)
 {
+    stub_ready(me, &stub_fibre[2], TN_YIELDED);
+    stub_ready(me, &stub_fibre[4], TN_YIELDED);
     stub_ready(me, &stub_fibre[0], TN_SPAWNED);
     stub_ready(me, &stub_fibre[1], TN_WOKEN);
-    stub_ready(me, &stub_fibre[2], TN_YIELDED);
     struct stub_fibre *f = stub_next(me, false);
     stub_ready(me, &stub_fibre[3], TN_SPAWNED);
     if (f != NULL)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the cases on the core's protocols and on scheduler modules share: rounds, and a platform.
- *
- * A case runs a few threads with a few operations each on fresh state, joins them, and asserts what must hold after
- * every interleaving.  Without TENTER_CASE_ROUNDS it does so once, with nothing else in it that an explorer would have
- * to interleave; with TENTER_CASE_ROUNDS=n it does so n times, and lets the threads of a round start together.
+ * What the cases on the core's protocols and on scheduler modules share, rounds.h apart: a platform.
  *
  * A lost wake-up is no matter of patience here: parking counts the threads that can still do something, and when the
  * last of them parks or ends while others sleep for ever, an assertion says so at once.
@@ -16,26 +12,17 @@
 #ifndef PROTOCOL_CASE_H
 #define PROTOCOL_CASE_H
 
-#undef NDEBUG
+#include "rounds.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "platform.h"
 
 #define CASE_FOREVER UINT64_MAX
 
-/* ---- rounds ---- */
+/* ---- who can still do something ---- */
 
-static int case_rounds = 1;
-static atomic_int case_waiting;
 static pthread_mutex_t case_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t case_woken = PTHREAD_COND_INITIALIZER;
 static int case_active; /* under case_lock: threads that have not ended and do not sleep */
@@ -45,17 +32,16 @@ static struct case_sleeper {
     bool woken;
 } * case_sleepers; /* under case_lock */
 
-/* Each thread's first call. */
-static inline void case_start(unsigned *random)
+static inline void case_fresh(int n)
 {
-    if (case_rounds == 1)
-        return;
-    *random = *random * 1664525U + 1013904223U;
-    atomic_fetch_sub_explicit(&case_waiting, 1, memory_order_seq_cst);
-    while (atomic_load_explicit(&case_waiting, memory_order_seq_cst) > 0)
+    case_active = n;
+}
+
+/* Where natively a thread would hardly ever be interrupted, and where that matters. */
+static inline void case_pause(void)
+{
+    if (case_rounds > 1)
         sched_yield();
-    for (unsigned spin = *random >> 24; spin > 0; spin--) /* so that rounds differ */
-        atomic_signal_fence(memory_order_seq_cst);
 }
 
 /* Each thread's last call. */
@@ -67,40 +53,6 @@ static inline void *case_end(void)
     pthread_mutex_unlock(&case_lock);
     return NULL;
 }
-
-static inline int case_main(void (*prepare)(void), void (*check)(void), void *(*const threads[])(void *), int n)
-{
-    static unsigned random[8];
-    const char *rounds = getenv("TENTER_CASE_ROUNDS");
-
-    if (rounds != NULL && atoi(rounds) > 1)
-        case_rounds = atoi(rounds);
-    for (int round = 0; round < case_rounds; round++) {
-        pthread_t thread[8];
-
-        prepare();
-        case_active = n;
-        if (case_rounds > 1)
-            atomic_store_explicit(&case_waiting, n, memory_order_seq_cst);
-        for (int i = 0; i < n; i++) {
-            random[i] += (unsigned)i * 7919U;
-            if (pthread_create(&thread[i], NULL, threads[i], &random[i]) != 0)
-                abort();
-        }
-        for (int i = 0; i < n; i++)
-            pthread_join(thread[i], NULL);
-        check();
-    }
-    return 0;
-}
-
-/* CASE_MAIN(prepare, check, thread functions ...) */
-#define CASE_MAIN(prepare, check, ...)                                                          \
-    int main(void)                                                                              \
-    {                                                                                           \
-        void *(*const threads[])(void *) = {__VA_ARGS__};                                       \
-        return case_main(prepare, check, threads, (int)(sizeof(threads) / sizeof(threads[0]))); \
-    }
 
 /* ---- the platform: what the headers under test link against ---- */
 
@@ -123,8 +75,8 @@ void tn_fence_heavy(void)
 
 void tn_spin_wait(unsigned *spins)
 {
-    ++*spins;
-    if (*spins % 16 == 0 || case_rounds == 1)
+    /* A counter in a loop would hide from an explorer that the loop only waits. */
+    if (case_rounds == 1 || ++*spins % 16 == 0)
         sched_yield();
 }
 

@@ -12,7 +12,7 @@
 
 enum { WORKERS = 2, NEAR = 1000, FAR = 1000000 };
 static struct tn_idle idle;
-static _Atomic(uint32_t) count;
+static _Atomic(uint32_t) hungry, busy;
 static _Atomic(tn_time) earliest; /* relaxed, as tn_timers publishes it */
 static _Atomic(bool) fired;
 static struct tn_idle_slot slot[WORKERS];
@@ -21,8 +21,12 @@ static void prepare(void)
 {
     memset(&idle, 0, sizeof(idle));
     memset(slot, 0, sizeof(slot));
-    idle.count = &count;
-    atomic_init(&count, 0);
+    idle.hungry = &hungry;
+    idle.n_busy = &busy;
+    atomic_init(&hungry, 0);
+    atomic_init(&busy, 0);
+    for (int i = 0; i < WORKERS; i++)
+        tn_idle_join(&idle, &slot[i]);
     atomic_init(&case_clock, 0);
     atomic_init(&earliest, FAR);
     atomic_init(&fired, false);
@@ -41,7 +45,7 @@ static void *armer(void *random)
     case_start(random);
     atomic_store_explicit(&earliest, NEAR, memory_order_relaxed);
     tn_fence_light();
-    if (atomic_load_explicit(&count, memory_order_relaxed) != 0)
+    if (tn_idle_workers(&idle) != 0)
         wake(tn_idle_take(&idle, tn_idle_watcher(&idle, NULL), &how));
     return case_end();
 }
@@ -93,9 +97,8 @@ static void *worker1(void *random)
 static void check(void)
 {
     assert(atomic_load_explicit(&fired, memory_order_relaxed));
-    assert(idle.head == NULL && idle.watcher == NULL);
-    assert(atomic_load_explicit(&count, memory_order_relaxed) == 0);
-    assert(atomic_load_explicit(&idle.searching, memory_order_relaxed) == 0);
+    assert(idle.idle.head == NULL && idle.watcher == NULL);
+    assert(atomic_load_explicit(&hungry, memory_order_relaxed) == 0);
 }
 
 CASE_MAIN(prepare, check, armer, worker0, worker1)

@@ -12,7 +12,7 @@
 
 enum { WORKERS = 2, ITEMS = 2 };
 static struct tn_idle idle;
-static _Atomic(uint32_t) count;
+static _Atomic(uint32_t) hungry, busy;
 static _Atomic(int) items; /* stands for the ready queues; relaxed: the fences of the protocol must do */
 static struct tn_idle_slot slot[WORKERS];
 static int announced[WORKERS], withdrawn[WORKERS], woken[WORKERS], got[WORKERS]; /* each worker's own */
@@ -22,12 +22,16 @@ static void prepare(void)
 {
     memset(&idle, 0, sizeof(idle));
     memset(slot, 0, sizeof(slot));
-    idle.count = &count;
-    atomic_init(&count, 0);
+    idle.hungry = &hungry;
+    idle.n_busy = &busy;
+    atomic_init(&hungry, 0);
+    atomic_init(&busy, 0);
+    atomic_init(&idle.shown, 0);
     atomic_init(&items, 0);
     for (int i = 0; i < WORKERS; i++) {
         announced[i] = withdrawn[i] = woken[i] = got[i] = 0;
         atomic_init(&taken[i], 0);
+        tn_idle_join(&idle, &slot[i]);
     }
 }
 
@@ -54,7 +58,7 @@ static void *waker(void *random)
     case_start(random);
     for (int i = 0; i < ITEMS; i++) {
         publish();
-        if (tn_idle_wanted(&idle))
+        if (tn_idle_wanted(&idle, true))
             wake_worker();
     }
     return case_end();
@@ -107,7 +111,7 @@ static void worker(int me)
         park(me, &searching);
     }
     got[me]++;
-    if (!searching || !tn_idle_search_end(&idle) || atomic_load_explicit(&count, memory_order_relaxed) == 0)
+    if (!searching || !tn_idle_search_end(&idle) || tn_idle_workers(&idle) == 0)
         return;
     tn_fence_heavy();
     if (may_have_work())
@@ -134,8 +138,8 @@ static void check(void)
         assert(announced[i] == withdrawn[i] + woken[i]);
         assert(woken[i] == atomic_load_explicit(&taken[i], memory_order_relaxed));
     }
-    assert(idle.head == NULL && atomic_load_explicit(&count, memory_order_relaxed) == 0);
-    assert(atomic_load_explicit(&idle.searching, memory_order_relaxed) == 0);
+    assert(atomic_load_explicit(&busy, memory_order_relaxed) == WORKERS);
+    assert(idle.idle.head == NULL && atomic_load_explicit(&hungry, memory_order_relaxed) == 0);
 }
 
 CASE_MAIN(prepare, check, waker, worker0, worker1)

@@ -9,19 +9,24 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from . import variables
 from .errors import INTERNAL, INTERRUPTED, USAGE, Stop, nearest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: verb -> module of this package, function
 VERBS = {"run": ("run", "main"), "test": ("testing", "main"), "list": ("listing", "main"),
          "reproduce": ("reproduce", "main"), "plot": ("report", "plot_main"),
-         "doctor": ("doctor", "main")}
+         "doctor": ("doctor", "main"), "check": ("check", "main")}
 
 
 def main(argv: list[str]) -> int:
     verb, rest = argv[0], argv[1:]
     if verb not in VERBS:
         raise Stop(f"unknown verb '{verb}' ({nearest(verb, VERBS)})")
+    ours = variables.check(ROOT, os.environ)
+    if ours and verb in ("run", "reproduce"):
+        print(f"note: {', '.join(sorted(ours))} will not reach the programs: what is measured is "
+              "what the matrix says", file=sys.stderr)
     module, function = VERBS[verb]
     try:
         loaded = importlib.import_module(f"{__package__}.{module}")
@@ -54,7 +59,7 @@ def entry(argv: list[str]) -> int:
     except Stop as error:
         print(f"tenter: {error}", file=sys.stderr)
         return error.code
-    except SystemExit as error:                     # argparse
+    except SystemExit as error:                     # --help
         return error.code if isinstance(error.code, int) else USAGE
     except KeyboardInterrupt:
         print("tenter: interrupted", file=sys.stderr)

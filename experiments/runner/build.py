@@ -30,6 +30,10 @@ class Variant:
         options = tuple(sorted((k, v) for k, v in build.items() if k != "compiler"))
         return Variant(options, build.get("compiler"))
 
+    def asked(self) -> dict[str, str | None]:
+        """As a row records it."""
+        return {**dict(self.options), "compiler": self.compiler}
+
     @property
     def name(self) -> str:
         digest = hashlib.sha256(json.dumps([self.options, self.compiler]).encode()).hexdigest()

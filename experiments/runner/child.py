@@ -12,7 +12,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Mapping
 
 #: a program that prints more than this is stopped
 OUTPUT_LIMIT = 64 << 20
@@ -42,12 +42,14 @@ def _before_exec() -> None:
     _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def run(command: list[str], timeout: float) -> Ended:
+def run(command: list[str], timeout: float, more: Mapping[str, str] | None = None) -> Ended:
     """Runs the command to its end, its time-out, or our own interruption.
 
-    TENTER_… variables of the caller do not reach it: what is measured is what the matrix says.
+    TENTER_… variables of the caller do not reach it, only those of `more`: what is measured is
+    what the matrix says.
     """
     env = {k: v for k, v in os.environ.items() if not k.startswith("TENTER_")}
+    env.update(more or {})
     out, err = os.memfd_create("stdout"), os.memfd_create("stderr")
     started = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     begin = time.monotonic()
@@ -235,7 +237,7 @@ def breach(said: dict[str, Any]) -> str | None:
             return f"a sample lacks metric, unit or value: {json.dumps(sample)[:80]}"
         if isinstance(sample["value"], bool) or not isinstance(sample["value"], (int, float)):
             return f"the value of {sample['metric']} is no number"
-    for key in ("hist", "counters"):
+    for key in ("hist", "counters", "unavailable"):
         if not isinstance(said.get(key, {}), dict):
             return f"'{key}' is no object"
     return None

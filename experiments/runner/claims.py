@@ -91,6 +91,17 @@ def curve(good: pd.DataFrame, metric: str, series: str, x: str = "workers") -> C
     return out
 
 
+def levels(good: pd.DataFrame, metric: str, factor: str, names: Sequence[str]) -> list[pd.Series]:
+    """For each value of a factor that is a word, the metric's values by block."""
+    part = good[good["metric"].eq(metric)]
+    out = [stats.by_block(part[part[factor].eq(name)], metric) if factor in part else pd.Series()
+           for name in names]
+    missing = [name for name, values in zip(names, out) if values.empty]
+    if missing:
+        raise Undecidable(f"no {metric} with {factor} {', '.join(missing)}")
+    return out
+
+
 def within(points: Curve, low: float, high: float) -> Curve:
     return {x: v for x, v in points.items() if low <= x <= high}
 

@@ -5,7 +5,6 @@ It reads and probes only. Packages are installed by the stub (`--fix`), settings
 """
 from __future__ import annotations
 
-import argparse
 import ctypes
 import glob
 import json
@@ -13,25 +12,25 @@ import mmap
 import os
 import resource
 import shutil
-import struct
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Dict
 
-from . import environment
+from . import counters, environment
+from .arguments import Parser
 from .errors import GOOD, USAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 _GUARD_INSTALL = 102
 #: system call numbers: x86-64, and the generic table that aarch64 uses
-_CALLS = {"x86_64": {"membarrier": 324, "io_uring_setup": 425, "perf_event_open": 298},
-          "aarch64": {"membarrier": 283, "io_uring_setup": 425, "perf_event_open": 241}}
+_CALLS = {"x86_64": {"membarrier": 324, "io_uring_setup": 425},
+          "aarch64": {"membarrier": 283, "io_uring_setup": 425}}
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter doctor", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "doctor",
         description="Packages, limits and kernel features, what each missing one costs, and the "
                     "command that would change it. Changes nothing without --fix.",
         epilog="Exit codes: 0 all packages for building and for plots are here; else 2.")
@@ -124,21 +123,8 @@ def _guards() -> bool | None:
     return int(result) == 0
 
 
-def _counters() -> bool | None:
-    """One hardware counter (instructions) of this process."""
-    # PERF_TYPE_HARDWARE, size, PERF_COUNT_HW_INSTRUCTIONS; disabled, no kernel, no hypervisor
-    attr = ctypes.create_string_buffer(struct.pack("=IIQ24xQ", 0, 128, 1, 0b1100001), 128)
-    done = _syscall("perf_event_open", attr, ctypes.c_int(0), ctypes.c_int(-1),
-                    ctypes.c_int(-1), ctypes.c_ulong(0))
-    if done is None:
-        return None
-    if done[0] >= 0:
-        os.close(done[0])
-    return done[0] >= 0
-
-
 def kernel() -> list[Check]:
-    ring, counters = _io_uring(), _counters()
+    ring = _io_uring()
     paranoid = environment.number("/proc/sys/kernel/perf_event_paranoid")
     disabled = environment.number("/proc/sys/kernel/io_uring_disabled")
     return [
@@ -150,9 +136,20 @@ def kernel() -> list[Check]:
         _check("guards by madvise", *_both(_guards()),
                "a guard costs a mapping, so at most max_map_count / 2 stacks are guarded",
                "Linux 6.13 or newer"),
-        _check("hardware counters", *_both(counters), "figures that need them say so instead",
+        _check("software events of perf", *_or_why(counters.software()),
+               "--counters has what getrusage knows",
+               "a container that lets perf_event_open through"),
+        _check("hardware counters", *_or_why(counters.hardware()),
+               "figures that need them say so instead",
                "sysctl kernel.perf_event_paranoid=1" if (paranoid or 0) > 1 and os.getuid()
-               else "a machine, or a virtual one, that has them")]
+               else "a machine, or a virtual one, that has them"),
+        _check("likwid", *_or_why(counters.likwid()), "--counters likwid has nothing to say",
+               "apt-get install -y likwid" if not shutil.which("likwid-perfctr")
+               else "a processor that it knows, and rights to /dev/cpu/*/msr (modprobe msr)")]
+
+
+def _or_why(why: str | None) -> tuple[str, bool]:
+    return ("yes", True) if why is None else (f"unavailable ({why})", False)
 
 
 def _both(answer: bool | None) -> tuple[str | None, bool | None]:
@@ -192,11 +189,11 @@ def machine() -> list[Check]:
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     said: Dict[str, Any] = {
         "interpreter": f"{sys.executable} {sys.version.split()[0]}", "packages": packages(),
         "limits": limits(), "kernel": kernel(), "machine": machine()}
-    complete = all(p["here"] for p in said["packages"] if p["group"] != "peers")
+    complete = all(p["here"] for p in said["packages"] if p["group"] in ("build", "plots"))
     if args.json:
         print(json.dumps({**said, "complete": complete}, indent=1))
     else:
@@ -206,7 +203,7 @@ def main(argv: list[str]) -> int:
 
 def _text(said: dict[str, Any]) -> str:
     lines = [f"interpreter {said['interpreter']}"]
-    for group in ("build", "plots", "peers"):
+    for group in ("build", "plots", "test", "cross", "peers"):
         absent = [p for p in said["packages"] if p["group"] == group and not p["here"]]
         total = sum(p["group"] == group for p in said["packages"])
         lines.append(f"packages, {group}: {total - len(absent)} of {total}")

@@ -15,6 +15,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from . import counters
+
 _CPU = "/sys/devices/system/cpu"
 
 
@@ -188,7 +190,7 @@ def capture(root: Path) -> dict[str, Any]:
         "thp": chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
         "aslr": number("/proc/sys/kernel/randomize_va_space"),
         "clock_source": read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "cgroup": cgroup(), "perf_paranoid": number("/proc/sys/kernel/perf_event_paranoid"),
+        "cgroup": cgroup(), "counters": counters.captured(), "perf_paranoid": number("/proc/sys/kernel/perf_event_paranoid"),
         "limits": limits(), "hypervisor": hypervisor(),
         "vulnerabilities": {os.path.basename(p): read(p)
                             for p in sorted(glob.glob(f"{_CPU}/vulnerabilities/*"))} or None,

@@ -21,9 +21,8 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     names = sorted(set(valid))
     if not names:
         return "there is none"
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    if close:
-        return f"nearest: {close[0]}"
-    if len(names) > 12:
-        return f"nearest: {difflib.get_close_matches(name, names, n=1, cutoff=0.0)[0]}"
+    whatever_case = {n.lower(): n for n in names}
+    cutoff = 0.5 if len(names) <= 12 else 0.0
+    for close in difflib.get_close_matches(name.lower(), whatever_case, n=1, cutoff=cutoff):
+        return f"nearest: {whatever_case[close]}"
     return "valid: " + ", ".join(names)

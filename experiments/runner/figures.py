@@ -18,7 +18,7 @@ from .errors import nearest
 
 ROOT = Path(__file__).resolve().parents[2]
 PLOTS = ROOT / "plots"
-SHARED = ("style", "curves")
+SHARED = ("style", "curves", "factors")
 NO_DATA = 3
 MOST_ROWS = 60
 

@@ -7,7 +7,7 @@ import shlex
 from datetime import datetime, timezone
 from typing import Any
 
-from . import child, environment
+from . import child, counters, environment
 from .build import Build, Variant
 from .plan import Invocation
 from .store import Results
@@ -21,17 +21,18 @@ def invoke(results: Results, invocation: Invocation, variant: Variant, built: Bu
         "schema": 1, "cell": cell.id(binary), "block": block, "order": invocation.order,
         "status": "skipped", "message": None, "program": cell.program, "params": cell.params,
         "options": cell.options,
-        "build": {**dict(variant.options), "compiler": variant.compiler},
+        "build": variant.asked(),
         "optional": cell.optional, "oversubscribed": cell.oversubscribed,
         "binary": None, "binary_file": binary, "env_id": env_id, "seed": invocation.seed,
         "reps": cell.reps, "warmup": cell.warmup, "program_params": None,
-        "samples": [], "hist": {}, "counters": {}, "clock": None, "load_kind": None,
+        "samples": [], "hist": {}, "counters": {}, "unavailable": {}, "clock": None, "load_kind": None,
         "rusage": None, "load": list(os.getloadavg()), "steal_pct": None,
         "isolated": environment.isolated(), "output_path": None, "timeout_s": cell.timeout,
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), "wall_s": 0.0}
     path = built.programs.get(cell.program)
     if path is not None:
-        _run(results, row, [str(path), *cell.arguments(invocation.seed)], cell.timeout)
+        more = counters.variables({**cell.options, **cell.params})
+        _run(results, row, [str(path), *cell.arguments(invocation.seed)], cell.timeout, more)
     elif cell.program in built.absent:
         row["message"] = (f"{built.problems[cell.program]}; ./tenter doctor says what may be "
                           "missing")
@@ -41,9 +42,10 @@ def invoke(results: Results, invocation: Invocation, variant: Variant, built: Bu
     return row
 
 
-def _run(results: Results, row: dict[str, Any], command: list[str], timeout: float) -> None:
+def _run(results: Results, row: dict[str, Any], command: list[str], timeout: float,
+         more: dict[str, str]) -> None:
     before = environment.processor_times()
-    ended = child.run(command, timeout)
+    ended = child.run(command, timeout, more)
     row.update(status=ended.status, message=ended.message, rusage=ended.rusage,
                started=ended.started, wall_s=round(ended.wall, 6),
                steal_pct=environment.steal(before, environment.processor_times()))
@@ -51,7 +53,8 @@ def _run(results: Results, row: dict[str, Any], command: list[str], timeout: flo
         said = ended.said
         row.update(binary=said["binary"], program_params=said.get("params"),
                    samples=said["samples"], hist=said.get("hist") or {},
-                   counters=said.get("counters") or {}, clock=said.get("clock"),
+                   counters=said.get("counters") or {},
+                   unavailable=said.get("unavailable") or {}, clock=said.get("clock"),
                    load_kind=said.get("load"))
     text = ("$ " + shlex.join(command) + "\n").encode() + ended.stdout
     if ended.stderr:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from .build import WORKLOADS, Builder, Variant, option_names
+from .build import WORKLOADS, Builder, Variant, build, option_names
 from .errors import USAGE, Stop, nearest
 from .matrix import Cell, Matrix, module_of
 
@@ -30,10 +30,15 @@ def sources(root: Path) -> list[str]:
     return sorted(p.stem for p in found if _MAIN.search(p.read_text(errors="replace")))
 
 
-def config(root: Path, builder: Builder) -> dict[str, Any]:
-    """What tenter-config prints: every module and poller of the tree with its knobs."""
-    variant = Variant((("schedulers", ",".join(modules(root))),))
-    built = builder.targets(variant, {"tenter-config": CONFIG})
+def everything(root: Path) -> Variant:
+    """The variant that has every module of the tree, and so answers for all of them."""
+    return Variant((("schedulers", ",".join(modules(root))),))
+
+
+def config(root: Path, builder: Builder, variant: Variant | None = None) -> dict[str, Any]:
+    """What tenter-config prints: every module (of the tree, or of this variant) and poller with its
+    knobs."""
+    built = builder.targets(variant or everything(root), {"tenter-config": CONFIG})
     if built.problems:
         raise Stop(f"tenter-config cannot be built: {built.problems['tenter-config']} "
                    f"(see {built.log})", USAGE)
@@ -104,9 +109,9 @@ def misfit(value: Any, entry: dict[str, Any]) -> str | None:
 
 # -- checks of a matrix ---------------------------------------------------------------------------
 
-def check_names(root: Path, matrix: Matrix) -> bool:
-    """Programs, modules, build options, figures by name; is there a knob to be looked at?"""
-    there, programs, knobs = modules(root), sources(root), False
+def check_names(root: Path, matrix: Matrix) -> None:
+    """Programs, modules, build options, figures by name."""
+    there, programs = modules(root), sources(root)
     build_options = option_names(root) + ["compiler"]
     figures = [p.stem for p in (root / "plots").glob("*.py")]
     for index, name in enumerate(matrix.figures):
@@ -130,29 +135,65 @@ def check_names(root: Path, matrix: Matrix) -> bool:
             if not inside and not (Path(module) / f"{Path(module).name}.c").exists():
                 raise _error(matrix, cell, "scheduler", f"{module} holds no module: "
                              f"{Path(module).name}.c is not there")
-            knobs = knobs or (inside and ":" in spec)
-    return knobs
 
 
-def check_knobs(matrix: Matrix, said: dict[str, Any]) -> None:
-    """Every `knob=value` of every scheduler against the tables of the C side."""
-    table = {s["name"]: {k["name"]: k for k in s.get("knobs", [])}
-             for s in said.get("schedulers", [])}
+def check_knobs(root: Path, builder: Builder, matrix: Matrix) -> None:
+    """Every `knob=value` of every scheduler against the tables of the C side, which is built and
+    asked only where there is one to be checked."""
+    tables: dict[str, dict[str, Any] | None] = {}
     for cell in matrix.cells:
         module, *parts = str(cell.params.get("scheduler", "")).split(":")
-        if module not in table:
+        if parts and module not in tables:
+            tables = {module: None, **_knobs(root, builder, module), **tables}
+        table = tables.get(module)
+        if table is None:
             continue
         for part in parts:
             name, equals, value = part.partition("=")
             if not equals:
                 raise _error(matrix, cell, "scheduler",
                              f"'{part}' is no knob=value (as in {module}:n=64)")
-            if name not in table[module]:
+            if name not in table:
                 raise _error(matrix, cell, "scheduler", f"unknown knob '{name}' of {module} "
-                             f"({nearest(name, table[module])})")
-            fault = misfit(value, table[module][name])
+                             f"({nearest(name, table)})")
+            fault = misfit(value, table[name])
             if fault:
                 raise _error(matrix, cell, "scheduler", f"knob {name} of {module}: {fault}")
+
+
+def _knobs(root: Path, builder: Builder, module: str) -> dict[str, dict[str, Any] | None]:
+    """The knobs of all modules of the tree, or of one outside it; of that one none where it does
+    not compile, which the rows of a run will say."""
+    outside = "/" in module
+    try:
+        said = config(root, builder, Variant.of({"schedulers": module}) if outside else None)
+    except Stop:
+        if not outside:
+            raise
+        return {}
+    own = {s["name"]: {k["name"]: k for k in s.get("knobs", [])} for s in said["schedulers"]}
+    return {module: own.get(Path(module).name)} if outside else {**own}
+
+
+def check_plan(root: Path, builder: Builder, matrix: Matrix, cells: list[Cell]) -> list[str]:
+    """What a run would refuse, for the price of one build: the knobs, and the options of each
+    program. Returns which programs could not be asked, and why."""
+    check_knobs(root, builder, matrix)
+    names = list(dict.fromkeys(c.program for c in cells))
+    built = build(builder, everything(root), names)
+    options: dict[str, list[dict[str, Any]]] = {}
+    notes = []
+    for name in names:
+        try:
+            if name in built.problems:
+                raise Stop(built.problems[name])
+            options[name] = options_of(built.programs[name])
+        except Stop as error:
+            notes.append(f"the options of {name} are not checked: {error}")
+    for cell in cells:
+        if cell.program in options:
+            check_options(matrix, cell, options[cell.program])
+    return notes
 
 
 def check_options(matrix: Matrix, cell: Cell, options: list[dict[str, Any]]) -> None:

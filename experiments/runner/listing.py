@@ -2,22 +2,22 @@
 """The verb `list`: modules, pollers, workloads, matrices, knobs with their ranges."""
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
 
 from . import known, matrix as matrices
-from .build import Build, Builder, MesonBuilder, Variant, build
+from .arguments import Parser
+from .build import Build, Builder, MesonBuilder, build
 from .errors import GOOD, Stop
 from .progress import say
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter list", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "list",
         description="Modules, pollers, workloads, matrices, and knobs with their ranges. Modules "
                     "and knobs are what the C side says of itself, so this builds it first.")
     out.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> int:
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     builder = builder or MesonBuilder(root, say=say)
     said = known.config(root, builder)
     said["workloads"] = _workloads(root, builder)
@@ -35,9 +35,7 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
 
 
 def _workloads(root: Path, builder: Builder) -> list[dict[str, Any]]:
-    modules = known.modules(root)
-    built: Build = build(builder, Variant((("schedulers", ",".join(modules)),)),
-                         known.sources(root))
+    built: Build = build(builder, known.everything(root), known.sources(root))
     out: list[dict[str, Any]] = []
     for name in known.sources(root):
         entry: dict[str, Any] = {"name": name, "options": None, "missing": None}

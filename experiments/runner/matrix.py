@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterable, Iterator
 
+from .build import Variant
 from .errors import Stop, nearest
 from .yamlfile import YamlFile
 
@@ -107,6 +108,11 @@ class Matrix:
     @property
     def path(self) -> Path:
         return self.file.path
+
+    def variant(self, cell: Cell) -> Variant:
+        """What the cell is built as; one that names no module, with the first that another names."""
+        named = (c.build["schedulers"] for c in self.cells if "schedulers" in c.build)
+        return Variant.of({"schedulers": next(named, "fifo"), **cell.build})
 
 
 def find(root: Path, name: str) -> Path:

@@ -15,6 +15,7 @@ def say(text: str) -> None:
 class Progress:
     def __init__(self, count: int) -> None:
         self.count, self.done = count, 0
+        self._told: set[str] = set()
         self._bar: Any = None
         if sys.stderr.isatty():
             from tqdm import tqdm
@@ -32,15 +33,21 @@ class Progress:
         if self._bar is not None:
             self._bar.set_postfix_str(f"about {human(left)} left · {label}")
 
-    def ended(self, label: str, status: str, message: str | None, wall: float,
-              left: float) -> None:
+    def ended(self, label: str, row: dict[str, Any], left: float) -> None:
+        """An optional peer that is skipped is told of once, not in each of its rows."""
         self.done += 1
-        text = f"{label}: {status}" + (f": {message}" if message else f", {wall:.1f} s")
+        status, message = row["status"], row["message"]
+        text = f"{label}: {status}" + (f": {message}" if message else f", {row['wall_s']:.1f} s")
+        again = False
+        if status == "skipped" and row["optional"]:
+            text = f"{row['program']}: skipped: {message}"
+            again = text in self._told
+            self._told.add(text)
         if self._bar is not None:
             self._bar.update(1)
-            if status != "ok":
+            if status != "ok" and not again:
                 self._bar.write(text, file=sys.stderr)
-        else:
+        elif not again:
             rest = f"; about {human(left)} left" if self.done < self.count else ""
             say(f"[{self.done}/{self.count}] {text}{rest}")
 

@@ -2,7 +2,6 @@
 """The verb `plot`, and report.html: one self-contained page of a results folder."""
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any, Iterable, Sequence
@@ -11,6 +10,7 @@ import jinja2
 import pandas as pd
 
 from . import figures, stats, tidy
+from .arguments import Parser
 from .errors import GOOD, INCOMPLETE, Stop
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,17 +93,28 @@ def statuses(rows: list[dict[str, Any]], gone: list[bool]) -> dict[str, int]:
 
 
 def failures(rows: list[dict[str, Any]], gone: list[bool]) -> list[dict[str, str]]:
-    """Each invocation that is not good, with its message and where its output lies."""
+    """Each invocation that is not good, with its message and where its output lies; the skipped ones
+    of an optional peer in one line."""
     out = []
+    peers: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row, old in zip(rows, gone):
         if row.get("status") == "ok" or old:
             continue
+        program, message = tidy.program_of(row), str(row.get("message") or "")
+        if row.get("optional") and row.get("status") == "skipped":
+            peers.setdefault((program, message), []).append(row)
+            continue
         params = ", ".join(f"{k} {v}" for k, v in (row.get("params") or {}).items()
                            if k != "program")
-        out.append({"cell": f"{tidy.program_of(row)}: {params}", "block": str(row.get("block")),
-                    "status": str(row.get("status")), "message": str(row.get("message") or ""),
+        out.append({"cell": f"{program}: {params}", "block": str(row.get("block")),
+                    "status": str(row.get("status")), "message": message,
                     "optional": "peer not installed" if row.get("optional") else "",
                     "output": str(row.get("output_path") or "")})
+    for (program, message), alike in peers.items():
+        cells = len({str(r.get("cell")) for r in alike})
+        out.append({"cell": f"{program}: {cells} cells, {len(alike)} invocations", "block": "–",
+                    "status": "skipped", "message": message, "optional": "peer not installed",
+                    "output": str(alike[0].get("output_path") or "")})
     return out
 
 
@@ -154,6 +165,16 @@ def binaries(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(program, text) for text, program in seen.items()]
 
 
+def unavailable(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    """Counters that were asked for and cannot be had here: by program and reason."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        for name, why in (row.get("unavailable") or {}).items():
+            seen.setdefault((tidy.program_of(row), str(why)), set()).add(str(name))
+    return [(program, ", ".join(sorted(names)), why)
+            for (program, why), names in sorted(seen.items())]
+
+
 def clocks(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     seen = {(tidy.program_of(r), f"{r['clock']} (load: {r.get('load_kind') or 'unknown'})")
             for r in rows if r.get("clock")}
@@ -178,6 +199,7 @@ def make(results_dir: Path, command: str, only: Sequence[str] | None = None) -> 
         statuses=statuses(rows, gone), failures=failures(rows, gone),
         warnings=warnings_of(frame, rows, factors), comparisons=comparisons(frame, factors),
         environments=environments(results_dir), binaries=binaries(rows), clocks=clocks(rows),
+        unavailable=unavailable(rows),
         no_difference=stats.NO_DIFFERENCE, too_few=stats.TOO_FEW, few=stats.FEW, long=LONG)
     path = results_dir / "report.html"
     scratch = path.with_name("report.html.new")
@@ -204,15 +226,15 @@ def recorded_command(results_dir: Path) -> str:
 
 def plot_main(argv: list[str]) -> int:
     """./tenter plot [RESULTS_DIR] [FIGURE…]"""
-    parser = argparse.ArgumentParser(
-        prog="./tenter plot", allow_abbrev=False,
+    parser = Parser(
+        "plot",
         description="Draw the figures of a results folder again: all that its matrix names, and "
                     "the report; or only the figures that are named.",
         epilog="Figures: " + ", ".join(figures.known()) + ". Exit codes: 0 drawn; 2 usage; "
                "3 some figure found no data.")
     parser.add_argument("words", nargs="*", metavar="RESULTS_DIR FIGURE",
                         help="the folder (default: results/latest), then figures")
-    words = parser.parse_args(argv).words
+    words = parser.parse(argv).words
     folder = ROOT / "results" / "latest"
     if words and (Path(words[0]).is_dir() or "/" in words[0]):
         folder = Path(words.pop(0))

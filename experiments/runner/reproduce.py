@@ -7,17 +7,28 @@ import json
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Sequence
 
 import pandas as pd
 
 from . import claims, figures, stats, tidy
+from .arguments import Parser
 from .errors import GOOD, INCOMPLETE, INTERRUPTED, UNSUPPORTED, WRONG, Stop, nearest
 
 ROOT = Path(__file__).resolve().parents[2]
 #: title and metric of each column of the printed table; what the data do not have is left out
 COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_ns"),
-           ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"))
+           ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"),
+           ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
+           ("cpu an arrival", "cpu"), ("idle share", "idle_share"),
+           ("made again", "create_again"), ("made first", "create_first"),
+           ("instructions a switch", "yield_instructions"),
+           ("system calls a switch", "yield_syscalls"), ("switch", "yield_time"),
+           ("wait and wake", "wait_wake"), ("suspend and wake", "suspend_wake"),
+           ("end, detached", "end_detached"), ("restart", "restart"), ("cancel", "cancel"),
+           ("expire", "expire"), ("instructions a call", "call_instructions"), ("call", "call_time"))
+#: factors that the series or the axis says already
+SAID = ("scheduler", "program", "param_program")
 #: behind an interval of fewer than stats.FEW blocks
 FEW_MARK = "†"
 #: docs/sources.md says it in full
@@ -25,9 +36,9 @@ WORKS = ("M Modelski (draft on schedulers), B Barghi, A Qin (Arachne), E Gaud et
          "H Morrison (Hanging by a Thread); in full: docs/sources.md")
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter reproduce", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "reproduce",
         description="Run what a result of the source works needs, draw it in its own axes, and "
                     "judge each claim: holds, does not hold, or not decidable here.",
         epilog="Exit codes: 0 every claim has a verdict, whichever; 1 with --strict where a claim "
@@ -57,7 +68,7 @@ def find(row_id: str) -> dict[str, Any]:
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     if args.list:
         return _list(args.json)
     if args.id is None:
@@ -142,21 +153,36 @@ def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> di
     return said
 
 
-def table_of(frame: pd.DataFrame, axis: str) -> list[list[str]]:
+def table_of(frame: pd.DataFrame, axis: str, apart: Sequence[str] = ()) -> list[list[str]]:
     """The source's axes in words: one line a point and series, medians with their intervals."""
     good = tidy.usable(frame)
+    for factor in apart:
+        good = good.assign(series=good["series"].astype(str) + f", {factor} "
+                           + good[factor].astype(str))
     good = good[good[axis].notna()]
     there = set(good["metric"])
     columns = [(title, metric) for title, metric in COLUMNS if metric in there]
     lines = [[axis, "series", *(title for title, _metric in columns)]]
-    for (x, series), part in good.groupby([axis, "series"]):
-        line = [f"{x:g}{'*' if part['oversubscribed'].any() else ''}", str(series)]
+    known = set(tidy.HEAD + tidy.TAIL)
+    apart = tidy.varying_factors(good, [c for c in good.columns if c not in known], (axis, *SAID))
+    for (x, series), part in good.groupby([axis, _series(good, apart)]):
+        at = x if isinstance(x, str) else f"{x:g}"
+        line = [f"{at}{'*' if part['oversubscribed'].any() else ''}", str(series)]
         for _title, metric in columns:
             own = part[part["metric"].eq(metric)]
             estimate = stats.median(stats.invocations(own, metric)["value"].to_numpy(dtype=float))
             line.append(_cell(estimate, str(own["unit"].iloc[0]) if len(own) else "1"))
         lines.append(line)
     return lines
+
+
+def _series(good: pd.DataFrame, apart: list[str]) -> pd.Series:
+    """What each row is a point of: the series, and the other factors that vary."""
+    text = good["series"].astype(str)
+    for factor in apart:
+        text = text + good[factor].map(lambda v, f=factor: "" if pd.isna(v) else f", {f} {v:g}"
+                                       if isinstance(v, (int, float)) else f", {f} {v}")
+    return text
 
 
 def _cell(estimate: stats.Estimate, unit: str) -> str:
@@ -180,7 +206,8 @@ def _print(row: dict[str, Any], folder: Path, said: dict[str, Any]) -> None:
     frame = tidy.load(folder)
     print(f"{row['id']}, {row['source']}: {row['workload']}\n")
     if said["usable"]:
-        table = "\n".join(align(table_of(frame, str(row.get("axis", "workers")))))
+        table = "\n".join(align(table_of(frame, str(row.get("axis", "workers")),
+                                         row.get("apart", ()))))
         print(table)
         print("median over invocations [95 % interval]; percentiles pooled over the repetitions "
               "of each; – too few samples")

@@ -5,46 +5,30 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import shlex
 import signal
-import sys
-import traceback
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Sequence
 
 from . import environment, invoke, known, matrix as matrices, plan
+from .arguments import Parser
 from .build import Build, Builder, MesonBuilder, Variant, build, digest
-from .errors import GOOD, INCOMPLETE, INTERNAL, INTERRUPTED, WRONG, Stop, nearest
-from .export import finish
+from .errors import INTERRUPTED, Stop, nearest
 from .matrix import Cell, Matrix
+from .merge import merge
+from .outcome import FINISHED, Outcome, conclude, count
 from .plan import Estimator, Invocation, human
 from .progress import Progress, say
-from .store import Results, newest
+from .store import Results, mark_latest, newest
 
 ROOT = Path(__file__).resolve().parents[2]
-FINISHED = ("ok", "failed", "timeout", "skipped", "invalid", "saturated")
 TO_RETRY = ("failed", "timeout", "skipped", "invalid")
 
 
-@dataclass
-class Outcome:
-    """What a run came to: its folder, the statuses of its invocations, the exit code."""
-
-    code: int = GOOD
-    folder: Path | None = None
-    counts: dict[str, int] = field(default_factory=dict)
-    invocations: int = 0
-    missing: int = 0
-    paths: dict[str, str] = field(default_factory=dict)
-    plan: dict[str, Any] | None = None
-
-
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter run", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "run",
         description="Build each variant of a matrix, run each of its cells, keep every sample, "
                     "draw the figures. One cell in one block is one process.",
         epilog="Exit codes: 0 every cell is good; 1 a program gave a wrong answer; 2 usage; "
@@ -52,7 +36,8 @@ def parser() -> argparse.ArgumentParser:
     add = out.add_argument
     add("matrix", nargs="?", metavar="MATRIX", help="a name that ./tenter list shows, or a YAML "
         "file (default: quick)")
-    add("--plan", action="store_true", help="print each cell and an estimate, run nothing")
+    add("--plan", action="store_true", help="check the matrix, print each cell and an estimate, "
+        "run nothing (programs are built once, to be asked for their options and knobs)")
     add("--resume", nargs="?", const="", metavar="DIR",
         help="run what a results folder still lacks (default: the newest of this matrix)")
     add("--retry-failed", action="store_true",
@@ -62,6 +47,8 @@ def parser() -> argparse.ArgumentParser:
     add("--only", action="append", default=[], metavar="FACTOR=VALUE",
         help="only such cells; may be given several times, and values be separated by commas")
     add("--shard", metavar="I/N", help="the I-th of N parts of the cells")
+    add("--merge", nargs="+", type=Path, metavar="DIR", help="put the results folders of shards "
+        "together in a new one, with one report; refused where matrix or build differ")
     add("--limit", type=int, metavar="N", help="stop after N invocations; --resume goes on")
     add("--quick", action="store_true", help="fewer blocks and repetitions")
     add("--seed", type=int, metavar="N", help="seed of the order and of the programs")
@@ -74,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     outcome = run(argv)
     _print(outcome, args.json)
     return outcome.code
@@ -105,12 +92,23 @@ def run(argv: list[str], root: Path = ROOT, builder: Builder | None = None,
         results: Path | None = None, figures: Sequence[str] | None = None) -> Outcome:
     """The verb without its printing; `results` is the folder of results folders, `figures` what to
     draw in place of what the matrix names."""
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     if args.limit is not None and args.limit < 1:
         raise Stop(f"--limit {args.limit}: at least 1")
+    if args.merge:
+        for name in ("plan", "resume", "retry_failed", "rerun", "only", "shard", "limit", "quick",
+                     "seed", "order"):
+            if getattr(args, name) not in (None, False, []):
+                raise Stop(f"--merge runs nothing: leave out --{name.replace('_', '-')}")
+        return merge(args.merge, args.matrix, args.out, _command(argv), root,
+                     results or root / "results", figures)
     with _interruptible():
         return _Run(args, argv, root, builder or MesonBuilder(root, say=say),
                     results or root / "results", figures).all()
+
+
+def _command(argv: list[str]) -> str:
+    return shlex.join(["./tenter", "run", *argv])
 
 
 @contextlib.contextmanager
@@ -134,15 +132,13 @@ class _Run:
                  results: Path, figures: Sequence[str] | None) -> None:
         self.args, self.root, self.builder, self.results = args, root, builder, results
         self.figures = figures
-        self.command = shlex.join(["./tenter", "run", *argv])
+        self.command = _command(argv)
         self.resuming = args.resume is not None or args.retry_failed or args.rerun
         self.recorded: dict[str, Any] = {}
         self.folder = self._folder()
         self.matrix = self._matrix()
         self.builds: dict[Variant, Build] = {}
         self.binaries: dict[Path, str] = {}
-        names = [c.build["schedulers"] for c in self.matrix.cells if "schedulers" in c.build]
-        self.default_modules = names[0] if names else "fifo"
 
     # -- what to run --
 
@@ -205,7 +201,7 @@ class _Run:
         return loaded
 
     def all(self) -> Outcome:
-        knobs = known.check_names(self.root, self.matrix)
+        known.check_names(self.root, self.matrix)
         cells = plan.shard(plan.only(self.matrix, self.args.only), self.args.shard)
         if not cells:
             raise Stop("no cell is left: see --only and --shard")
@@ -214,10 +210,11 @@ class _Run:
         for note in self.matrix.notes:
             say(f"note: {note}")
         if self.args.plan:
+            for note in known.check_plan(self.root, self.builder, self.matrix, cells):
+                say(f"note: {note}")
             return self._planned(cells, todo, estimator)
         try:
-            if knobs:
-                known.check_knobs(self.matrix, known.config(self.root, self.builder))
+            known.check_knobs(self.root, self.builder, self.matrix)
             self._build(cells)
         except KeyboardInterrupt:
             say("interrupted while building; nothing was measured, start again as you did")
@@ -228,7 +225,7 @@ class _Run:
     def _planned(self, cells: list[Cell], todo: list[Invocation],
                  estimator: Estimator) -> Outcome:
         blocks = self.matrix.blocks
-        table = [{"cell": c.label(), "variant": self._variant(c).name, "invocations": blocks,
+        table = [{"cell": c.label(), "variant": self.matrix.variant(c).name, "invocations": blocks,
                   "estimate_s": round(estimator.seconds(c), 3), "optional": c.optional}
                  for c in cells]
         total = sum(estimator.seconds(i.cell) for i in todo)
@@ -238,24 +235,22 @@ class _Run:
 
     # -- build --
 
-    def _variant(self, cell: Cell) -> Variant:
-        return Variant.of({"schedulers": self.default_modules, **cell.build})
-
     def _build(self, cells: list[Cell]) -> None:
         wanted: dict[Variant, list[str]] = {}
         for cell in cells:
-            programs = wanted.setdefault(self._variant(cell), [])
+            programs = wanted.setdefault(self.matrix.variant(cell), [])
             if cell.program not in programs:
                 programs.append(cell.program)
         for variant, programs in wanted.items():
             self.builds[variant] = build(self.builder, variant, programs)
             for program, problem in self.builds[variant].problems.items():
-                say(f"{program} ({variant.name}): {problem}")
+                if program not in self.builds[variant].absent:      # its rows say so
+                    say(f"{program} ({variant.name}): {problem}")
         for path in [p for b in self.builds.values() for p in b.programs.values()]:
             self.binaries[path] = digest(path)
         options: dict[Path, Any] = {}
         for cell in cells:
-            binary = self.builds[self._variant(cell)].programs.get(cell.program)
+            binary = self.builds[self.matrix.variant(cell)].programs.get(cell.program)
             if binary is None:
                 continue
             if binary not in options:
@@ -270,7 +265,7 @@ class _Run:
     # -- run --
 
     def _id(self, cell: Cell) -> str:
-        path = self.builds[self._variant(cell)].programs.get(cell.program)
+        path = self.builds[self.matrix.variant(cell)].programs.get(cell.program)
         return cell.id(self.binaries[path] if path else None)
 
     def _pending(self, results: Results, todo: list[Invocation]) -> list[Invocation]:
@@ -287,7 +282,7 @@ class _Run:
             say("the last line of rows.jsonl was torn and is measured again")
         results.write("matrix.yaml", self.matrix.path.read_text(encoding="utf-8"))
         results.write("run.json", json.dumps(self.recorded, indent=1) + "\n")
-        self._latest()
+        mark_latest(self.folder, self.results)
         self._keep_logs(results)
         env = environment.capture(self.root)
         results.environment(env)
@@ -311,78 +306,31 @@ class _Run:
                 row = self._invoke(results, invocation, env["env_id"])
                 estimator.learn(plan.cell_key(invocation.cell), row["wall_s"], row["status"])
                 left = sum(estimator.seconds(i.cell) for i in part[number + 1:])
-                progress.ended(f"{invocation.cell.label()} block={invocation.block}",
-                               row["status"], row["message"], row["wall_s"], left)
+                progress.ended(f"{invocation.cell.label()} block={invocation.block}", row, left)
                 if row["status"] == "interrupted":
                     raise KeyboardInterrupt
         except KeyboardInterrupt:
             interrupted = True
         finally:
             progress.close()
-        outcome = self._outcome(results, todo)
+        outcome = count(results, todo, self._id)
         if interrupted:
             outcome.code = INTERRUPTED
             say(f"interrupted; what was measured is kept. To go on: ./tenter run --resume "
                 f"{self.folder}")
         else:
-            self._finish(results, outcome)
+            conclude(results, outcome, self.recorded["command"], self.figures)
         return outcome
 
     def _invoke(self, results: Results, invocation: Invocation, env_id: str) -> dict[str, Any]:
-        variant = self._variant(invocation.cell)
+        variant = self.matrix.variant(invocation.cell)
         path = self.builds[variant].programs.get(invocation.cell.program)
         row = invoke.invoke(results, invocation, variant, self.builds[variant],
                             self.binaries[path] if path else None, env_id)
         results.append(row)
         return row
 
-    def _latest(self) -> None:
-        """results/latest points to the newest run."""
-        if self.folder.parent.resolve() != self.results.resolve():
-            return
-        scratch = self.results / f".latest-{os.getpid()}"
-        with contextlib.suppress(OSError):
-            scratch.symlink_to(self.folder.name)
-            os.replace(scratch, self.results / "latest")
-
     def _keep_logs(self, results: Results) -> None:
         for variant, built in self.builds.items():
             if built.problems and built.log is not None and built.log.exists():
                 results.output(f"build-{variant.name}.txt", built.log.read_bytes())
-
-    # -- what it came to --
-
-    def _outcome(self, results: Results, todo: list[Invocation]) -> Outcome:
-        last = {(r["cell"], r["block"]): r for r in results.rows if r["status"] in FINISHED}
-        outcome = Outcome(GOOD, self.folder, {}, len(todo), 0,
-                          {"rows": str(self.folder / "rows.jsonl")})
-        incomplete = False
-        for invocation in todo:
-            row = last.get((self._id(invocation.cell), invocation.block))
-            if row is None:
-                outcome.missing += 1
-                continue
-            status = row["status"]
-            outcome.counts[status] = outcome.counts.get(status, 0) + 1
-            forgiven = status in ("ok", "saturated") or (status == "skipped" and row["optional"])
-            incomplete = incomplete or not forgiven
-        if outcome.counts.get("invalid"):
-            outcome.code = WRONG
-        elif incomplete or outcome.missing:
-            outcome.code = INCOMPLETE
-        return outcome
-
-    def _finish(self, results: Results, outcome: Outcome) -> None:
-        if outcome.missing:
-            say(f"{outcome.missing} invocations are left: ./tenter run --resume {self.folder}")
-        try:
-            outcome.paths.update(finish(results, self.recorded["command"], self.figures))
-        except Stop as error:
-            say(f"tenter: {error}")
-            outcome.code = outcome.code or error.code
-        except Exception:                           # pylint: disable=broad-except
-            log = self.folder / "report-error.txt"
-            log.write_text(traceback.format_exc(), encoding="utf-8")
-            say(f"tenter: the report failed ({sys.exc_info()[1]}; see {log}); the rows are kept: "
-                f"./tenter plot {self.folder}")
-            outcome.code = INTERNAL

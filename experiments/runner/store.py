@@ -145,3 +145,13 @@ def newest(results: Path, matrix: str) -> Path | None:
             if said.get("matrix") == matrix and not path.parent.is_symlink():
                 found.append((said.get("started", ""), path.parent))
     return max(found)[1] if found else None
+
+
+def mark_latest(folder: Path, results: Path) -> None:
+    """results/latest points to the newest run."""
+    if folder.parent.resolve() != results.resolve():
+        return
+    scratch = results / f".latest-{os.getpid()}"
+    with contextlib.suppress(OSError):
+        scratch.symlink_to(folder.name)
+        os.replace(scratch, results / "latest")

@@ -2,12 +2,12 @@
 """The verb `test`: C suites through meson, the Python tests, the explorer's cases; one count."""
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+from .arguments import Parser
 from .build import first_error
 from .errors import GOOD, USAGE, WRONG, Stop
 from .progress import say
@@ -17,9 +17,9 @@ CASES = "dscheck/cases/run.sh"
 _PASSED, _SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP",)
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter test", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "test",
         description="Build and run the tests. The last line counts test programs and scripts.",
         epilog="Exit codes: 0 all passed; 1 one failed; 2 it does not compile.")
     out.add_argument("--all", action="store_true", help="the stress and long suites too")
@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str], root: Path = ROOT) -> int:
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     folder = root / "build" / ("test-" + args.sanitize if args.sanitize else "test")
     _build(root, folder, args.sanitize, args.list)
     suites = ["fast", "stress", "long"] if args.all else ["fast"]

@@ -198,8 +198,12 @@ def factor_names(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def settings(row: dict[str, Any]) -> dict[str, Any]:
-    """What tells one condition from another: the factors, and the options given besides."""
-    return {**(row.get("options") or {}), **(row.get("params") or {})}
+    """What tells one condition from another: the factors, the options given besides, and the
+    choices of the build, as the binary names them (`stacks`, `context`)."""
+    binary = row.get("binary") or {}
+    said = {k: binary[k] for k in row.get("build") or {} if isinstance(binary.get(k), str)
+            and k not in ("compiler", "scheduler")}
+    return {**said, **(row.get("options") or {}), **(row.get("params") or {})}
 
 
 def _column(factor: str) -> str:

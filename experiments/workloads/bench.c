@@ -37,6 +37,12 @@ static const struct common {
      {"scheduler", BENCH_TEXT, NULL, 0, 0, NULL, "", "module and knobs, as TENTER_SCHEDULER (fifo:layout=global)",
       NULL, 0, 0, false}},
     {0,
+     {"counters", BENCH_CHOICE, "none", 0, 0, "none|perf|likwid", "",
+      "count around what is measured: perf events of the kernel, or a group of likwid's", NULL, 0, 0, false}},
+    {0,
+     {"likwid-group", BENCH_TEXT, "CLOCK", 0, 0, NULL, "", "--counters likwid: which group (likwid-perfctr -a)", NULL,
+      0, 0, false}},
+    {0,
      {"json", BENCH_FLAG, NULL, 0, 1, NULL, "", "one JSON object on standard output, nothing else", NULL, 0, 0,
       false}},
     {0, {"hist", BENCH_FLAG, NULL, 0, 1, NULL, "", "include full histogram buckets", NULL, 0, 0, false}},
@@ -382,4 +388,6 @@ void bench_start(struct bench *b, int argc, char **argv)
     unsigned processors = bench_processors();
     if (bench_int(b, "workers") == 0)
         bench_set_int(b, "workers", processors);
+    if (!bench_int(b, "print-config"))
+        bench_counters_open(b);
 }

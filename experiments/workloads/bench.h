@@ -79,13 +79,17 @@ struct bench_counter {
     char name[48];
     double value;
 };
+struct bench_missing {
+    const char *name, *why;
+};
 struct bench_hist {
     const char *metric, *unit;
     const struct hdr *hdr;
 };
 
-#define BENCH_COUNTERS 96
+#define BENCH_COUNTERS 160
 #define BENCH_HISTS    4
+#define BENCH_MISSING  16
 
 struct bench {
     const char *program;
@@ -102,6 +106,8 @@ struct bench {
     size_t filled, room;
     struct bench_counter counters[BENCH_COUNTERS];
     size_t counted;
+    struct bench_missing missing[BENCH_MISSING];
+    size_t missing_n;
     struct bench_hist hists[BENCH_HISTS];
     size_t hist_n;
     int status; /* 0 ok, 1 invalid, 2 saturated */
@@ -149,6 +155,14 @@ int bench_reps(const struct bench *b);
 /* Add to a counter, made at first use. Counters cover the counted repetitions. */
 void bench_count(struct bench *b, const char *name, double value);
 
+/* A counter that was asked for and cannot be had, and why: null in the record, never zero. Strings are kept. */
+void bench_unavailable(struct bench *b, const char *name, const char *why);
+
+/* Around what is measured in repetition `rep`: --counters counts there, in repetitions that count, in all threads of the
+ * process. One region at a time. */
+void bench_region_start(struct bench *b, int rep);
+void bench_region_stop(void);
+
 /* A histogram over the counted repetitions; kept, not copied. */
 void bench_hist(struct bench *b, const char *metric, const char *unit, const struct hdr *h);
 
@@ -165,7 +179,10 @@ void bench_saturated(struct bench *b, const char *format, ...);
 /* Write the output, release everything. Returns the exit code. */
 int bench_finish(struct bench *b);
 
-/* ---- inside, between bench.c and bench_report.c ---- */
+/* ---- inside, between the files of this library ---- */
+
+void bench_counters_open(struct bench *b);   /* before there are other threads */
+void bench_counters_record(struct bench *b); /* after the last region */
 
 struct bench_option *bench_find(const struct bench *b, const char *name);
 void bench_json_string(const char *s);
@@ -219,6 +236,7 @@ void bench_work_check(struct bench *b);
 /* Processors that this process may use; pin the calling thread to the n-th of them (modulo); keep the calling
  * thread, and those that it makes later, on the first n of them. */
 unsigned bench_processors(void);
+unsigned bench_processor(unsigned n); /* the system's number of the n-th */
 void bench_pin(unsigned n);
 void bench_confine(unsigned n);
 

@@ -164,6 +164,13 @@ void bench_count(struct bench *b, const char *name, double value)
     c->value = value;
 }
 
+void bench_unavailable(struct bench *b, const char *name, const char *why)
+{
+    if (b->missing_n == BENCH_MISSING)
+        bench_die(b, BENCH_INTERNAL, "more than %d counters are unavailable", BENCH_MISSING);
+    b->missing[b->missing_n++] = (struct bench_missing){name, why};
+}
+
 void bench_hist(struct bench *b, const char *metric, const char *unit, const struct hdr *h)
 {
     if (b->hist_n == BENCH_HISTS)
@@ -251,6 +258,13 @@ static void json(const struct bench *b)
         printf("%s\"%s\": ", i == 0 ? "" : ", ", b->counters[i].name);
         bench_json_number(b->counters[i].value);
     }
+    for (size_t i = 0; i < b->missing_n; i++)
+        printf("%s\"%s\": null", i == 0 && b->counted == 0 ? "" : ", ", b->missing[i].name);
+    printf("},\n \"unavailable\": {");
+    for (size_t i = 0; i < b->missing_n; i++) {
+        printf("%s\"%s\": ", i == 0 ? "" : ", ", b->missing[i].name);
+        bench_json_string(b->missing[i].why);
+    }
     puts("}}");
 }
 
@@ -303,11 +317,14 @@ static void table(const struct bench *b)
             printf("%s%s %.10g", shown++ == 0 ? "  counters: " : ", ", b->counters[i].name, b->counters[i].value);
     if (b->counted > 0)
         putchar('\n');
+    for (size_t i = 0; i < b->missing_n; i++)
+        printf("  unavailable: %s (%s)\n", b->missing[i].name, b->missing[i].why);
     printf("  binary: %s\n", b->binary != NULL ? b->binary : "?");
 }
 
 int bench_finish(struct bench *b)
 {
+    bench_counters_record(b);
     if (bench_int(b, "json"))
         json(b);
     else

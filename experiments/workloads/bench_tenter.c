@@ -94,6 +94,10 @@ void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), v
     config.pin = bench_int(b, "pin");
     config.seed = bench_int(b, "seed") != 0 ? bench_int(b, "seed") : INT64_MAX; /* to Tenter 0 means any */
     config.scheduler = spec_given(b);
+    if (bench_find(b, "idle") != NULL) {    /* BENCH_TENTER_IDLE */
+        config.idle = bench_int(b, "idle"); /* in the order of TN_IDLE_* */
+        config.spin_us = bench_int(b, "spin-us");
+    }
     if (knobs[0] != '\0') {
         snprintf(spec, sizeof spec, "%s%s", config.scheduler != NULL ? config.scheduler : "", knobs);
         config.scheduler = spec;

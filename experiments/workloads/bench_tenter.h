@@ -14,6 +14,26 @@
  * and so --print-config answered. Ends the process (2) when the runtime refuses a knob. */
 void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), void *arg);
 
+/* Rows for the option table of a program whose subject is what idle workers do (000 §3.2.3); bench_tenter_run hands
+ * them to the runtime. Without them the runtime's defaults hold. */
+#define BENCH_TENTER_IDLE                                                                                          \
+    {"idle",                                                                                                       \
+     BENCH_CHOICE,                                                                                                 \
+     "spin-block",                                                                                                 \
+     0,                                                                                                            \
+     0,                                                                                                            \
+     "block|spin|spin-block",                                                                                      \
+     "",                                                                                                           \
+     "what a worker without work does",                                                                            \
+     NULL,                                                                                                         \
+     0,                                                                                                            \
+     0,                                                                                                            \
+     false},                                                                                                       \
+    {                                                                                                              \
+        "spin-us", BENCH_INT, "30", 0, 1000000, NULL, "us", "--idle spin-block: how long it looks for work first", \
+            NULL, 0, 0, false                                                                                      \
+    }
+
 /* Is `knob` named in --scheduler or, without that, in TENTER_SCHEDULER? */
 bool bench_tenter_names(const struct bench *b, const char *knob);
 

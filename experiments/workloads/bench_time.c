@@ -91,6 +91,11 @@ static size_t nth(unsigned n)
     return 0;
 }
 
+unsigned bench_processor(unsigned n)
+{
+    return (unsigned)nth(n);
+}
+
 void bench_pin(unsigned n)
 {
     cpu_set_t one;

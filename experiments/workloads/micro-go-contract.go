@@ -119,7 +119,10 @@ func assign(o *option, text string) {
 		o.value = v
 	case "flag":
 		o.value = 1
-	case "list":
+	case "list", "choice":
+		if o.Type == "choice" {
+			o.Items = o.Range.(string)
+		}
 		valid := strings.Split(o.Items, "|")
 		for _, item := range strings.Split(text, ",") {
 			if n := nearest(item, valid); n != item {
@@ -138,12 +141,14 @@ func parse(args []string) {
 	add(true, "reps", "int", 1, 100000, "5", "repetitions", "repetitions that count")
 	add(true, "seed", "int", 0, 9007199254740991, "1", "", "seed of every random choice (there is none)")
 	add(true, "pin", "flag", 0, 1, "", "", "pin each worker: Go cannot, exit 77")
+	add(true, "counters", "choice", 0, 0, "none", "", "count around what is measured: not in Go, exit 77")
 	add(true, "json", "flag", 0, 1, "", "", "one JSON object on standard output, nothing else")
 	add(true, "hist", "flag", 0, 1, "", "", "include full histogram buckets")
 	add(true, "list", "flag", 0, 1, "", "", "the options with type, range, default and unit, as JSON")
 	add(true, "print-config", "flag", 0, 1, "", "", "what this binary is, as JSON")
 	add(true, "help", "flag", 0, 1, "", "", "this text")
 	find("case").Items = "all|runtime|neighbours"
+	find("counters").Range = "none|perf|likwid"
 	var names []string
 	for _, c := range cases {
 		find("case").Items += "|" + c.name
@@ -195,6 +200,9 @@ func parse(args []string) {
 	case find("print-config").given:
 		print(binary())
 		os.Exit(0)
+	case find("counters").text != "none":
+		fmt.Fprintln(os.Stderr, "micro-go: no counters around Go's threads")
+		os.Exit(77)
 	case find("pin").given:
 		fmt.Fprintln(os.Stderr, "micro-go: Go's workers cannot be pinned")
 		os.Exit(77)
@@ -299,7 +307,7 @@ func finish() int {
 		params, hist := map[string]interface{}{}, map[string]interface{}{}
 		for _, o := range options {
 			switch {
-			case o.Type == "list":
+			case o.Type == "list", o.Type == "choice":
 				params[o.Name] = o.text
 			case o.Type != "flag" && o.Name != "seed":
 				params[o.Name] = o.value

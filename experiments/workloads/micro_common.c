@@ -93,7 +93,9 @@ static void measure(const struct micro_case *c)
     bench_count(bench, name, (double)ops);
     hdr_clear(latency_now);
     for (int rep = 0; rep < bench_reps(bench) && bench->status != 1; rep++) {
+        bench_region_start(bench, rep);
         double ns = c->run(ops);
+        bench_region_stop();
         bench_sample(bench, c->name, "ns", ns, rep);
         if (latency_now->total != 0 && !bench_warmup(bench, rep))
             hdr_merge(latency_all, latency_now);

@@ -133,7 +133,7 @@ static void *spawner(void *arg)
                 clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         }
         struct packet_task *task = packet_make(&run, s);
-        task->start = due != 0 ? due : bench_now();
+        task->start = due != 0 ? due : bench_stamp(run.clock);
         if (mode == POOL)
             put(s, task);
         else
@@ -147,7 +147,7 @@ static void repetition(int rep)
     pthread_t *threads = calloc(run.spawners, sizeof *threads);
     if (threads == NULL)
         bench_die(run.b, BENCH_INTERNAL, "no memory");
-    packet_begin(&run);
+    packet_begin(&run, rep);
     for (unsigned i = 0; i < run.spawners; i++)
         if (pthread_create(&threads[i], NULL, spawner, &run.spawner[i]) != 0)
             bench_die(run.b, BENCH_INTERNAL, "no thread for a spawner");

@@ -45,7 +45,7 @@ static void *spawner(void *arg)
             wait_until(due);
         }
         struct packet_task *task = packet_make(&run, s);
-        task->start = due != 0 ? due : bench_now();
+        task->start = due != 0 ? due : bench_stamp(run.clock);
         int rc;
         while ((rc = tn_spawn(NULL, NULL, handle, task)) == EAGAIN) {
             s->retries++;
@@ -65,7 +65,7 @@ static void repetition(int rep)
     tn_fibre **fibres = calloc(run.spawners, sizeof(*fibres));
     if (fibres == NULL)
         bench_die(run.b, BENCH_INTERNAL, "no memory");
-    packet_begin(&run);
+    packet_begin(&run, rep);
     for (unsigned i = 0; i < run.spawners; i++) {
         int rc;
         while ((rc = tn_spawn(&fibres[i], NULL, spawner, &run.spawner[i])) == EAGAIN)

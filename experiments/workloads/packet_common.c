@@ -95,8 +95,9 @@ void packet_handle(const struct packet_run *run, struct packet_task *task, struc
     free(task);
     if (slot == NULL)
         slot = own_slot();
-    uint64_t end = bench_now();
-    hdr_record(slot->latency, end > start ? end - start : 0);
+    uint64_t end = bench_stamp(run->clock);
+    if (run->clock != BENCH_CLOCK_NONE)
+        hdr_record(slot->latency, end > start ? end - start : 0);
     add(&slot->lines, lines, memory_order_relaxed);                    /* published by P0 */
     atomic_store_explicit(&slot->last_end, end, memory_order_relaxed); /* published by P0 */
     add(&slot->done, 1, memory_order_release);                         /* P0 */
@@ -129,6 +130,7 @@ void packet_setup(struct packet_run *run, struct bench *b)
     run->packets = (uint64_t)bench_int(b, "packets");
     run->work = (uint64_t)bench_int(b, "work");
     run->spawners = (unsigned)bench_int(b, "spawners");
+    run->clock = (enum bench_clock)bench_int(b, "clock");
     run->rate = bench_text(b, "rate") != NULL ? bench_real(b, "rate") : 0;
     run->spawner = calloc(run->spawners, sizeof *run->spawner);
     run->latency = hdr_new();
@@ -141,9 +143,10 @@ void packet_setup(struct packet_run *run, struct bench *b)
     }
     if (run->work != 0)
         bench_work_calibrate();
+    bench_clock_start(b, run->clock);
 }
 
-void packet_begin(struct packet_run *run)
+void packet_begin(struct packet_run *run, int rep)
 {
     for (uint32_t i = 0; i < used(); i++) {
         atomic_store_explicit(&slots[i].done, 0, memory_order_relaxed);  /* nobody else is about */
@@ -157,11 +160,13 @@ void packet_begin(struct packet_run *run)
         s->random = bench_random(&seed);
         s->share += i < run->packets % run->spawners;
     }
+    bench_region_start(run->b, rep);
     run->start = bench_now();
 }
 
 void packet_end(struct packet_run *run, int rep)
 {
+    bench_region_stop();
     uint64_t lines = 0, wanted = 0, retries = 0, stop = run->start, done = packet_done(); /* P0 */
     for (uint32_t i = 0; i < used(); i++) {
         uint64_t end = atomic_load_explicit(&slots[i].last_end, memory_order_relaxed); /* after P0 */
@@ -174,6 +179,8 @@ void packet_end(struct packet_run *run, int rep)
         wanted += run->spawner[i].lines;
         retries += run->spawner[i].retries;
     }
+    if (run->clock == BENCH_CLOCK_NONE)
+        stop = bench_now();
     double seconds = (double)(stop - run->start) / 1e9, rate = (double)run->packets / seconds;
     bench_sample(run->b, "throughput", "1/s", rate, rep);
     bench_sample(run->b, "time", "s", seconds, rep);

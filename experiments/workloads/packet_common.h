@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "bench.h"
+#include "bench_clock.h"
 #include "hdr.h"
 #include "packets.h"
 
@@ -50,7 +51,8 @@ struct packet_run {
     struct bench *b;
     uint64_t packets, work;
     unsigned spawners;
-    double rate; /* 0: closed loop */
+    enum bench_clock clock; /* of the probes of a task */
+    double rate;            /* 0: closed loop */
     uint64_t start;
     struct packet_spawner *spawner;
     struct hdr *latency; /* pooled over the counted repetitions */
@@ -61,20 +63,34 @@ struct packet_run {
     {"packets", BENCH_INT, "50000", 1, 1e9, NULL, "packets", "packets of one repetition", NULL, 0, 0, false},        \
         {"spawners", BENCH_INT, "1", 1,    1024, NULL, "spawners", "tasks or threads that start packets",            \
          NULL,       0,         0,   false},                                                                         \
+        {"clock",                                                                                                    \
+         BENCH_CHOICE,                                                                                               \
+         "vdso",                                                                                                     \
+         0,                                                                                                          \
+         0,                                                                                                          \
+         BENCH_CLOCKS,                                                                                               \
+         "",                                                                                                         \
+         "what a task's two time stamps are read from; "                                                             \
+         "none: no latency",                                                                                         \
+         NULL,                                                                                                       \
+         0,                                                                                                          \
+         0,                                                                                                          \
+         false},                                                                                                     \
     {                                                                                                                \
         "work", BENCH_INT, "0", 0, 1e9, NULL, "ns", "calibrated computation added to each packet", NULL, 0, 0, false \
     }
 
 #define PACKET_ABOUT "a spawner picks packets, a task for each scans its copy for line ends"
 #define PACKET_CLOCK                                                                                         \
-    "starts just before the spawners are started, stops when the last task has counted its packet; latency " \
+    "starts just before the spawners are started, stops when the last task has counted its packet (--clock " \
+    "none: when that has been noticed); latency "                                                            \
     "from "                                                                                                  \
     "just before the first try to start a task (open loop: from when it was due) to its end"
 
 void packet_setup(struct packet_run *run, struct bench *b);
 
 /* Before and after a repetition; no task may be about. */
-void packet_begin(struct packet_run *run);
+void packet_begin(struct packet_run *run, int rep);
 void packet_end(struct packet_run *run, int rep);
 
 /* The next task of a spawner, and when the k-th is due (open loop). */

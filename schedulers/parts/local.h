@@ -19,7 +19,7 @@
  * read-modify-write. When the private part is full, its older half goes to open; while a worker is idle, everything
  * that becomes ready does. A thief that sees two or more
  * fibres held sets `asked`, which the owner answers at its next scheduling point or spawn; if the owner has not moved for
- * HOG_NS, a thief takes them itself. A single held fibre of an owner that moves is left to it: it will run in a
+ * HOG_NS, a thief takes them itself, and the next CAUGHT ones are shown at once while anybody searches. A single held fibre of an owner that moves is left to it: it will run in a
  * moment, and moving it would cost more (a spawn that is joined at once, a pair that takes turns).
  *
  * Invariants.
@@ -45,18 +45,18 @@ typedef struct tn_spmc_lifo local_open;
 typedef struct tn_spmc_fifo local_open;
 #endif
 
-#define LOCAL_KNOBS(K)                                                                                           \
-    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3")        \
-    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                                 \
-      "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1") \
-    K(private, NULL, 128, 0, 4096, "fibres",                                                                     \
-      "local: the part of a queue that its worker uses without atomics, rounded up to a power of two", "")       \
-    K(full, "overflow|refuse", 0, 0, 1, "", "a spawn into a full queue: into a list, or EAGAIN", "003 §7.1.1")   \
-    K(steal, "half|one", 0, 0, 1, "", "how much a thief takes", "003 §4.4.1")                                    \
-    K(spawn, "parent|child", 0, 0, 1, "", "which of the two goes on first after a spawn", "")                    \
-    K(victims, "random|nearest", 0, 0, 1, "", "whom a thief tries", "003 §7.1.1")                                \
-    K(nearest, NULL, 15, 1, 4096, "workers", "victims=nearest: how many neighbours", "003 §7.1.1")               \
-    K(place, "waker|home", 0, 0, 1, "", "where a woken fibre goes: to its waker, or to the worker it ran on",    \
+#define LOCAL_KNOBS(K)                                                                                               \
+    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3")            \
+    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                                     \
+      "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1")     \
+    K(private, NULL, 128, 0, 4096, "fibres",                                                                         \
+      "local: the part of a queue that its worker uses without atomics, rounded up to a power of two", "")           \
+    K(full, "overflow|refuse", 0, 0, 1, "", "a spawn into a full queue: into a list, or EAGAIN", "003 §7.1.1")       \
+    K(steal, "half|one", 0, 0, 1, "", "how much a thief takes", "003 §4.4.1")                                        \
+    K(spawn, "parent|child", 0, 0, 1, "", "which of the two goes on first after a spawn", "")                        \
+    K(victims, "random|nearest|busy", 0, 0, 2, "", "whom a thief tries; busy: the longest busy first", "000 §3.2.2") \
+    K(nearest, NULL, 15, 1, 4096, "workers", "victims=nearest: how many neighbours", "003 §7.1.1")                   \
+    K(place, "waker|home", 0, 0, 1, "", "where a woken fibre goes: to its waker, or to the worker it ran on",        \
       "000 §3.2.2")
 
 enum { LOCAL_KNOBS(TN_KNOB_ENUM) };
@@ -67,10 +67,10 @@ enum { LAYOUT_LOCAL, LAYOUT_GLOBAL };
 enum { FULL_OVERFLOW, FULL_REFUSE };
 enum { STEAL_HALF, STEAL_ONE };
 enum { SPAWN_PARENT, SPAWN_CHILD };
-enum { VICTIMS_RANDOM, VICTIMS_NEAREST };
+enum { VICTIMS_RANDOM, VICTIMS_NEAREST, VICTIMS_BUSY };
 enum { PLACE_WAKER, PLACE_HOME };
 
-enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128 };
+enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128, CAUGHT = 64 };
 
 enum { LOCAL_SPILL, LOCAL_OVERFLOW, LOCAL_ASKED, LOCAL_REVOKED, LOCAL_SHARED };
 static const struct tn_counter_row local_counters[] = {
@@ -91,12 +91,13 @@ struct local_worker {
     /* owner writes, thieves read */
     _Atomic(uint32_t) held;
     /* thieves write, owner reads */
-    _Atomic(uint32_t) asked;
+    _Atomic(uint32_t) asked, caught;
     /* owner only */
     bool global;    /* layout=global */
     bool was_fair;  /* the last fair call looked at the shared queues first */
     uint32_t ticks; /* fibres taken from shared queues; layout=global: calls of next */
     uint32_t start; /* of this round of victims */
+    struct tn_victim_walk walk;
     local_open *open;
 
     /* thieves: since when the owner has not moved */
@@ -160,15 +161,28 @@ static __attribute__((noinline, cold)) void local_answer(struct tn_worker *me)
 
 /* ---- ready ---- */
 
+/* Somebody wants work. If he is idle, he is about to be woken for it: put it where he can take it. If he only searches,
+ * he asks for what he needs; a single fibre that is left to its owner is his for the asking only if the owner does not
+ * move, and he has to wait to see that. So an owner that was caught as a hog shows what it has for some time. */
+static __attribute__((noinline)) bool local_show(struct tn_worker *me)
+{
+    struct local_worker *l = local_of(me);
+    if (tn_idle_count(me->cluster) != 0)
+        return true;
+    uint32_t caught = atomic_load_explicit(&l->caught, memory_order_relaxed); /* relaxed: a hint */
+    if (caught != 0)
+        atomic_store_explicit(&l->caught, caught - 1, memory_order_relaxed);
+    return caught != 0;
+}
+
 /* The owner's own queue. EAGAIN: full, and `refuse`. */
 static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refuse)
 {
     struct local_worker *l = local_of(me);
-    bool taken = false;
+    bool taken = false, open = true;
     if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0, 0)) /* relaxed: a hint */
         local_answer(me);
-    /* Somebody is idle, and about to be woken for this: put it where he can take it. relaxed: a hint */
-    bool show = atomic_load_explicit(&me->cluster->idle, memory_order_relaxed) != 0;
+    bool show = __builtin_expect(tn_hungry(me->cluster), 0) && local_show(me);
     if (l->limit != 0) {
         uint32_t turn = tn_biased_enter(&l->lock);
         uint32_t n = l->tail - l->head;
@@ -181,6 +195,7 @@ static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refu
         if (!taken && n < l->limit) {
             l->slot[l->tail++ & (l->limit - 1)] = f;
             taken = true;
+            open = show;
         }
         local_publish(l);
         tn_biased_leave(&l->lock, turn);
@@ -188,7 +203,7 @@ static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refu
         taken = OPEN(push)(l->open, f);
     }
     if (__builtin_expect(taken, 1))
-        return 0;
+        return open ? 0 : TN_HELD;
     if (refuse)
         return EAGAIN;
     TN_COUNT_ADD(me, LOCAL_OVERFLOW, 1);
@@ -205,7 +220,7 @@ static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_
         tn_list_push_back(&l->soft, &f->link);
         local_publish(l);
         tn_biased_leave(&l->lock, turn);
-        return 0;
+        return TN_HELD;
     }
     if (why == TN_YIELDED_HARD) {
         tn_locked_queue_push_back(&c->yields, &f->link);
@@ -326,6 +341,8 @@ static __attribute__((noinline, cold)) size_t local_take_held(struct tn_worker *
         out[n++] = tn_list_pop_front(&v->soft);
     local_publish(v);
     tn_biased_restore(&v->lock);
+    if (n != 0)
+        atomic_store_explicit(&v->caught, CAUGHT, memory_order_relaxed); /* relaxed: a hint */
     TN_COUNT_ADD(me, LOCAL_REVOKED, n != 0);
     return n;
 }
@@ -362,6 +379,8 @@ static struct tn_worker *local_victim(struct tn_worker *me, unsigned attempt)
     uint32_t used = atomic_load_explicit(&me->cluster->used, memory_order_acquire); /* U0 acquire */
     if (KNOB(me->cluster, victims) == VICTIMS_NEAREST)
         return tn_victim_nearest(me, used, attempt, (unsigned)KNOB(me->cluster, nearest));
+    if (KNOB(me->cluster, victims) == VICTIMS_BUSY)
+        return tn_victim_busy(me, used, attempt, &local_of(me)->walk);
     return tn_victim_random(me, used, attempt, &local_of(me)->start);
 }
 

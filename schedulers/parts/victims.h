@@ -36,4 +36,29 @@ static inline struct tn_worker *tn_victim_nearest(struct tn_worker *me, uint32_t
     return me->cluster->workers[(me->index + right + 1 + beyond) % used];
 }
 
+struct tn_victim_walk {
+    struct tn_worker *at; /* the busy one that the round has come to */
+    unsigned n;           /* attempts that went to busy ones */
+    uint32_t start;       /* of the rest of the round */
+};
+
+/* Those that are busy, from the one that has been so longest (000 §3.2.2-3), then all others: one that sleeps or has left
+ * may have something placed with it. */
+static inline struct tn_worker *tn_victim_busy(struct tn_worker *me, uint32_t used, unsigned attempt,
+                                               struct tn_victim_walk *walk)
+{
+    if (attempt == 0)
+        *walk = (struct tn_victim_walk){0};
+    if (attempt == walk->n && attempt < used) { /* the list changes all the time: not for ever */
+        struct tn_worker *w = tn_busy_after(me->cluster, walk->at);
+        if (w == me)
+            w = tn_busy_after(me->cluster, me);
+        walk->at = w;
+        walk->n += w != NULL;
+        if (w != NULL)
+            return w;
+    }
+    return tn_victim_random(me, used, attempt - walk->n, &walk->start);
+}
+
 #endif

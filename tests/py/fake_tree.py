@@ -139,7 +139,8 @@ class TreeCase(unittest.TestCase):
         make(self.tree)
         self.results = self.tree / "results"
         self.out = self.results / "run"
-        for name, value in (("run.finish", lambda *_: {}), ("run.say", self.hear),
+        for name, value in (("outcome.finish", lambda *_: {}), ("run.say", self.hear),
+                            ("outcome.say", self.hear), ("merge.say", self.hear),
                             ("progress.say", self.hear),
                             ("environment.capture", lambda _root: dict(ENVIRONMENT))):
             patch = mock.patch("experiments.runner." + name, value)
@@ -177,7 +178,7 @@ class TreeCase(unittest.TestCase):
 
 def _main(argv: list[str]) -> int:
     tree, results, rest = Path(argv[0]), Path(argv[1]), argv[2:]
-    with mock.patch("experiments.runner.run.finish", lambda *_: {}):
+    with mock.patch("experiments.runner.outcome.finish", lambda *_: {}):
         try:
             return runner_run.run(rest, tree, FakeBuilder(tree), results).code
         except Stop as error:

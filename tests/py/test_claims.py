@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import random
 import sys
 import tempfile
@@ -212,6 +213,98 @@ class M71(unittest.TestCase):
         frame["status"] = "failed"
         for judged in claims.judge("M7.1", frame):
             self.assertEqual((judged.verdict, judged.why), (OPEN, "no usable row of packet"))
+
+
+# -- M4.5: blocking calls --------------------------------------------------------------------------
+
+#: (way, microseconds) -> steps of the others a second, and seconds until all calls have returned
+Ways = dict[tuple[str, int], tuple[float, float]]
+EXPECTED: Ways = {
+    ("none", 0): (50e3, 0.02), ("annotated", 0): (60e3, 0.04), ("monitor", 0): (50e3, 0.02),
+    ("none", 100): (20e3, 0.05), ("annotated", 100): (100e3, 0.10), ("monitor", 100): (21e3, 0.05),
+    ("none", 1000): (4e3, 0.3), ("annotated", 1000): (140e3, 0.16), ("monitor", 1000): (80e3, 0.1),
+}
+
+
+def ways_table(folder: Path, blocks: int = 8, cores: int = 2, **other: Any) -> pd.DataFrame:
+    """A tidy.csv of the blocking workload; `other` overrides points: none_1000=(steps, seconds)."""
+    rows: list[dict[str, Any]] = []
+    for block in range(blocks):
+        for (way, length), value in EXPECTED.items():
+            steps, seconds = other.get(f"{way}_{length}", value)
+            rng = random.Random(f"{way} {length} {block}")
+            base = {"cell": f"{way}{length}", "block": block, "sleep": length, "way": way,
+                    "order": len(rows), "invocation": len(rows), "warmup": False, "status": "ok",
+                    "superseded": False, "workers": 2, "program": "blocking", "series": "fifo",
+                    "scheduler_said": "fifo", "runtime": "native", "binary_id": "b",
+                    "cores": cores, "oversubscribed": cores < 2, "rep": "1"}
+            for metric, unit, v in (("throughput", "1/s", steps), ("time", "s", seconds)):
+                rows.append({**base, "metric": metric, "unit": unit,
+                             "value": v * (1 + rng.gauss(0, 0.01))})
+    path = folder / "tidy.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return tidy.load(path)
+
+
+#: claim -> points under which it does not hold; under EXPECTED each holds
+WAYS: dict[str, dict[str, tuple[float, float]]] = {
+    "calls that block stop the other fibres where nothing is done about them":
+        {"none_1000": (130e3, 0.1)},
+    "the monitor keeps the others running, without annotations": {"monitor_1000": (4.1e3, 0.3)},
+    "annotated calls leave more to the others than the monitor does":
+        {"monitor_1000": (190e3, 0.1)},
+    "the monitor is no help against calls shorter than its period": {"monitor_100": (90e3, 0.05)},
+    "a call that hardly blocks costs more where it is annotated": {"annotated_0": (60e3, 0.015)},
+}
+
+
+class M45(unittest.TestCase):
+    def setUp(self) -> None:
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def verdicts(self, **settings: Any) -> dict[str, claims.Judged]:
+        return {j.claim: j for j in claims.judge("M4.5", ways_table(self.folder, **settings))}
+
+    def test_holds_and_does_not(self) -> None:
+        self.assertEqual(list(WAYS), list(claims.module("M4.5").CLAIMS))
+        for claim, judged in self.verdicts().items():
+            with self.subTest(claim):
+                self.assertEqual(judged.verdict, HOLDS, judged.why)
+                bad = claims.judge_one(claim, claims.module("M4.5").CLAIMS[claim],
+                                       ways_table(self.folder, **WAYS[claim]))
+                self.assertEqual(bad.verdict, FAILS, bad.why)
+
+    def test_not_decidable(self) -> None:
+        for settings, why in (({"blocks": 5}, "fewer than 6 blocks"),
+                              ({"cores": 1}, "more workers than cores")):
+            for claim, judged in self.verdicts(**settings).items():
+                with self.subTest(claim):
+                    self.assertEqual(judged.verdict, OPEN)
+                    self.assertIn(why, judged.why)
+        frame = ways_table(self.folder)
+        for judged in claims.judge("M4.5", frame[frame["way"] != "monitor"]):
+            if "monitor" in judged.claim:
+                self.assertEqual(judged.verdict, OPEN)
+                self.assertIn("no throughput of way=monitor", judged.why)
+
+    def test_the_figure_has_a_curve_a_way(self) -> None:
+        ways_table(self.folder)
+        provenance = {"factors": ["sleep", "way"], "cores": 2}
+        (self.folder / "provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
+        drawn = figures.draw("blocking_ways", self.folder / "tidy.csv")
+        self.assertIsNone(drawn.problem)
+        said = pd.read_csv(self.folder / "figures/blocking_ways.table.csv", comment="#")
+        self.assertEqual(set(said["series"]),
+                         {f"fifo, way {w}" for w in ("none", "annotated", "monitor")})
+        self.assertEqual(set(said["metric"]), {"throughput", "time"})
+
+    def test_the_printed_table_tells_the_ways_apart(self) -> None:
+        lines = reproduce.table_of(ways_table(self.folder), "sleep", ["way"])
+        self.assertEqual(len(lines), 1 + 9)
+        self.assertEqual({line[1] for line in lines[1:]},
+                         {f"fifo, way {w}" for w in ("none", "annotated", "monitor")})
 
 
 class Command(unittest.TestCase):

@@ -141,6 +141,14 @@ class Report(unittest.TestCase):
             self.assertIn(words, self.text)
         self.assertIn("out/90.txt", self.page.links)
 
+    def test_skipped_rows_of_an_optional_peer_are_one_line(self) -> None:
+        rows = [{"program": p, "cell": c, "block": b, "status": "skipped", "message": "not here",
+                 "optional": p == "peer", "params": {"workers": 1}}
+                for p in ("peer", "ours") for c in "ab" for b in (0, 1)]
+        said = report.failures(rows, [False] * len(rows))
+        self.assertEqual([f["cell"] for f in said],
+                         ["ours: workers 1"] * 4 + ["peer: 2 cells, 4 invocations"])
+
     def test_command_title_environment(self) -> None:
         for words in ("./tenter run synthetic --seed 7", "A &lt;title&gt; &amp; more",
                       "Test CPU 9000", "0123456789ab", "spawn to last end"):

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from unittest import mock
 
 from fake_tree import ROOT
 
-from experiments.runner import __main__ as command, doctor, testing
+from experiments.runner import __main__ as command, doctor, testing, variables
 from experiments.runner.build import MesonBuilder, Variant, build
 from experiments.runner.errors import Stop
 
@@ -162,7 +163,7 @@ class Stub(unittest.TestCase):
 
     def test_the_list_of_packages_is_whole(self) -> None:
         table = doctor.packages()
-        self.assertEqual({p["group"] for p in table}, {"build", "plots", "peers"})
+        self.assertEqual({p["group"] for p in table}, {"build", "plots", "test", "cross", "peers"})
         self.assertTrue(all(p["cost"] for p in table))
 
 
@@ -180,11 +181,38 @@ class Verbs(unittest.TestCase):
     def test_errors_are_one_line(self) -> None:
         code, out, err = self.entry("run", "no-such-matrix", "--plan")
         self.assertEqual((code, out, err.count("\n")), (2, "", 1))
+        for verb in command.VERBS:
+            code, out, err = self.entry(verb, "--jsn")
+            self.assertEqual((code, out), (2, ""))
+            self.assertRegex(err, f"^tenter: ./tenter {verb}: unknown option --jsn "
+                             r"\(.*\); ./tenter \w+ --help says more\n$")
+
+    def test_variables(self) -> None:
+        for name, text in (("TENTER_WROKERS", "(nearest: TENTER_WORKERS)"),
+                           ("TENTER_SCHEDULERS", "(nearest: TENTER_SCHEDULER)")):
+            with mock.patch.dict(os.environ, {name: "1"}):
+                self.assertEqual(self.entry("list"),
+                                 (2, "", f"tenter: no variable '{name}' {text}; unset it\n"))
+        with mock.patch.dict(os.environ, {"TENTER_WORKERS": "1", "TENTER_TEST_SEED": "1"}):
+            self.assertEqual(self.entry("run", "--help")[2], "note: TENTER_WORKERS will not reach "
+                             "the programs: what is measured is what the matrix says\n")
+            self.assertEqual(self.entry("doctor", "--help")[2], "")
+
+    def test_variables_are_those_that_the_sources_read(self) -> None:
+        """Whoever adds one adds it to core/config.c; nobody reads one that is not there."""
+        names, families = variables.known(ROOT)
+        for part in ("core", "schedulers", "io", "tests", "dscheck", "experiments"):
+            for path in (ROOT / part).rglob("*.[ch]"):
+                for name in re.findall(r'getenv\("(TENTER_\w+)"\)', path.read_text()):
+                    self.assertTrue(name in names or name.startswith(tuple(families)),
+                                    f"{name} in {path}")
+        self.assertLessEqual({"TENTER_WORKERS", "TENTER_SPIN_US", "TENTER_POLLER"}, set(names))
 
     def test_an_internal_error_is_one_line_and_a_file(self) -> None:
         fault = RuntimeError("odd\nindeed")
         with mock.patch("experiments.runner.doctor.main", side_effect=fault), \
-                mock.patch.object(command, "ROOT", Path(tempfile.gettempdir()) / "no/such"):
+                mock.patch.object(command, "ROOT", Path(tempfile.gettempdir()) / "no/such"), \
+                mock.patch.object(variables, "check", return_value=[]):
             code, _, err = self.entry("doctor")
         self.assertEqual((code, err.count("\n")), (99, 1))
         path = Path(err.rsplit("traceback in ", 1)[1].rstrip(")\n"))
@@ -196,7 +224,7 @@ class Verbs(unittest.TestCase):
             self.assertEqual(self.entry("doctor")[0], 130)
 
     def test_help_of_each_verb(self) -> None:
-        for verb in ("run", "test", "list", "doctor"):
+        for verb in command.VERBS:
             code, out, _ = self.entry(verb, "--help")
             self.assertEqual(code, 0)
             self.assertIn(f"usage: ./tenter {verb}", out)

@@ -2,10 +2,11 @@
 """Matrices: expansion, and what is said of a bad one."""
 from __future__ import annotations
 
+import json
 import unittest
 from pathlib import Path
 
-from fake_tree import ROOT, TreeCase
+from fake_tree import CONFIG, ROOT, TreeCase, program
 
 from experiments.runner import known, matrix as matrices
 from experiments.runner.errors import Stop, nearest
@@ -92,6 +93,7 @@ class Breaches(TreeCase):
         for part in parts:
             self.assertIn(part, said)
         self.assertIn(str(path), said)
+        self.assertEqual(self.stops("m", "--plan"), said)   # a plan refuses what a run does
 
     def test_file_line_reason(self) -> None:
         self.refused("program: good\nfactors: {workers: 1}\nblokcs: 3\n",
@@ -148,6 +150,17 @@ class Breaches(TreeCase):
                      "'lokal' is none of local|global (nearest: local)")
         self.refused("program: good\nfactors: {scheduler: 'fifo:global'}\n", "is no knob=value")
         self.assertFalse(self.out.exists())
+
+    def test_knobs_of_a_module_outside_the_tree(self) -> None:
+        (self.tree / "mine").mkdir()
+        (self.tree / "mine/mine.c").touch()
+        text = "program: good\nfactors: {scheduler: '../../mine:size=3'}\n"
+        self.matrix(text)
+        self.assertEqual(self.run_it("m", "--plan").code, 0)    # it does not say what it is
+        mine = {"name": "mine", "knobs": [{"name": "size", "type": "int", "range": "4..8"}]}
+        program(self.tree, "tenter-config",
+                f"echo '{json.dumps({**CONFIG, 'schedulers': [mine]})}'\n")
+        self.refused(text, f"knob size of {self.tree}/mine: 3 is out of range (4..8)")
 
     def test_unknown_matrix(self) -> None:
         self.matrix("program: good\nfactors: {workers: 1}\n", "packet")

@@ -79,6 +79,15 @@ class Statuses(TreeCase):
     def test_optional_peer(self) -> None:
         self.one("peer", 0, "skipped", "no program 'peer'", "optional: true\n")
 
+    def test_optional_peers_are_told_of_once(self) -> None:
+        self.matrix("factors: {program: [peer, unsupported], workers: [1, 2]}\noptional: true\n"
+                    "blocks: 2\nbuild: {observe: [off, counters]}\n")
+        self.assertEqual(self.run_it("m").code, 0)
+        self.assertEqual(self.statuses(), ["skipped"] * 16)
+        told = [text.partition("] ")[2].partition(";")[0] for text in self.heard]
+        self.assertEqual(sorted(told), ["peer: skipped: there is no program 'peer' in this build",
+                                        "unsupported: skipped: unsupported here: no such hardware"])
+
     def test_a_variant_that_does_not_compile_stops_no_other(self) -> None:
         self.matrix("program: good\nfactors: {scheduler: [broken, fifo]}\nblocks: 1\n")
         self.assertEqual(self.run_it("m").code, 3)
@@ -117,6 +126,12 @@ class Options(TreeCase):
         self.assertEqual(outcome.invocations, 12)
         self.assertEqual(outcome.plan["estimate_s"], 12 * plan.GUESS)
         self.assertFalse(self.results.exists())
+
+    def test_plan_says_what_it_could_not_check(self) -> None:
+        self.matrix("factors: {program: [good, peer]}\noptional: true\n")
+        self.assertEqual(self.run_it("m", "--plan").code, 0)
+        self.assertEqual(self.heard, ["note: the options of peer are not checked: there is no "
+                                      "program 'peer' in this build"])
 
     def test_only(self) -> None:
         self.run_it("m", "--only", "scheduler=fifo", "--only", "workers=1,3")
@@ -279,12 +294,15 @@ class Options(TreeCase):
         self.assertEqual((table["results"], table["counts"], table["missing"], table["exit"]),
                          (str(self.out), {"ok": 2}, 10, 3))
 
-    def test_help_and_usage(self) -> None:
-        for argv, code in ((["--help"], 0), (["--lmit", "3"], 2), (["--order", "x"], 2)):
-            with self.assertRaises(SystemExit) as caught, mock.patch("sys.stdout"), \
-                    mock.patch("sys.stderr"):
-                main(argv)
-            self.assertEqual(caught.exception.code, code)
+    def test_usage(self) -> None:
+        for argv, text in ((("--lmit", "3"), "unknown option --lmit (nearest: --limit)"),
+                           (("--plam=3",), "unknown option --plam (nearest: --plan)"),
+                           (("--order", "block"), "--order: there is no 'block' (nearest: blocks)"),
+                           (("--limit", "many"), "--limit: invalid int value: 'many'"),
+                           (("m", "--seed"), "--seed: expected one argument"),
+                           (("m", "n"), "'n' is one argument too many")):
+            self.assertEqual(self.stops(*argv, out=False),
+                             f"./tenter run: {text}; ./tenter run --help says more")
 
 
 # -- cut short ------------------------------------------------------------------------------------

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* See graph.h. */
+#include "graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool graph_wide;
+
+static void *grow(void *p, size_t bytes)
+{
+    p = realloc(p, bytes);
+    if (p == NULL)
+        abort();
+    return p;
+}
+
+struct place *graph_place(struct frame *g, uint16_t loc)
+{
+    if (loc >= g->places) {
+        if (loc >= g->places_capacity) {
+            g->places_capacity = loc + 16U;
+            g->place = grow(g->place, g->places_capacity * sizeof(*g->place));
+        }
+        for (; g->places <= loc; g->places++)
+            g->place[g->places] = (struct place){NIL, NIL, NIL, 0};
+    }
+    return &g->place[loc];
+}
+
+uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid)
+{
+    if (g->n == g->capacity) {
+        g->capacity = g->capacity < 32 ? 32 : g->capacity * 2;
+        struct slot *moved = aligned_alloc(16, g->capacity * sizeof(*moved));
+        if (moved == NULL)
+            abort();
+        memcpy(moved, g->slot, g->n * sizeof(*moved));
+        free(g->slot);
+        g->slot = moved;
+    }
+    uint16_t e = (uint16_t)g->n++;
+    struct slot *s = &g->slot[e];
+    memset(s, 0, sizeof(*s));
+    s->kind = (uint8_t)kind;
+    s->tid = (uint8_t)tid;
+    s->loc = s->rf = s->before = s->after = s->readers = s->reader = s->link = s->cause = NIL;
+    return e;
+}
+
+void graph_co_insert(struct frame *g, uint16_t w, uint16_t after)
+{
+    struct place *p = &g->place[g->slot[w].loc];
+    uint16_t next = after == NIL ? p->first : g->slot[after].after;
+    g->slot[w].before = after;
+    g->slot[w].after = next;
+    *(after == NIL ? &p->first : &g->slot[after].after) = w;
+    *(next == NIL ? &p->last : &g->slot[next].before) = w;
+}
+
+void graph_co_remove(struct frame *g, uint16_t w)
+{
+    struct slot *s = &g->slot[w];
+    struct place *p = &g->place[s->loc];
+    *(s->before == NIL ? &p->first : &g->slot[s->before].after) = s->after;
+    *(s->after == NIL ? &p->last : &g->slot[s->after].before) = s->before;
+    s->before = s->after = NIL;
+}
+
+static uint16_t *readers_of(struct frame *g, uint16_t w, uint16_t loc)
+{
+    return w == NIL ? &g->place[loc].readers : &g->slot[w].readers;
+}
+
+void graph_read(struct frame *g, uint16_t r, uint16_t rf)
+{
+    struct slot *s = &g->slot[r];
+    uint16_t *head = readers_of(g, rf, s->loc);
+    s->rf = rf;
+    s->reader = *head;
+    *head = r;
+}
+
+void graph_unread(struct frame *g, uint16_t r)
+{
+    uint16_t *at = readers_of(g, g->slot[r].rf, g->slot[r].loc);
+    while (*at != r)
+        at = &g->slot[*at].reader;
+    *at = g->slot[r].reader;
+}
+
+void graph_cut(struct frame *g, uint32_t n)
+{
+    while (g->n > n) {
+        uint16_t e = (uint16_t)(g->n - 1);
+        struct slot *s = &g->slot[e];
+        if (s->kind == EVENT && s->loc != NIL) {
+            if (s->reads)
+                graph_unread(g, e);
+            if (s->writes)
+                graph_co_remove(g, e);
+        } else if (s->kind == WPART) {
+            g->slot[s->link].link = NIL;
+        }
+        g->n--;
+    }
+    graph_index(g);
+}
+
+void graph_index(struct frame *g)
+{
+    memset(g->count, 0, sizeof(g->count));
+    memset(g->last, 0xff, sizeof(g->last));
+    memset(g->create, 0xff, sizeof(g->create));
+    memset(g->end, 0xff, sizeof(g->end));
+    memset(g->bottom, 0xff, sizeof(g->bottom));
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct slot *s = &g->slot[i];
+        if (s->kind == EVENT) {
+            g->count[s->tid]++;
+            g->last[s->tid] = (uint16_t)i;
+            g->bottom[s->tid] = NIL;
+            if (s->op == OP_CREATE)
+                g->create[s->arg] = (uint16_t)i;
+            else if (s->op == OP_END)
+                g->end[s->tid] = (uint16_t)i;
+        } else if (s->kind == BOTTOM) {
+            g->bottom[s->tid] = (uint16_t)i;
+        }
+    }
+}
+
+void graph_porf(struct frame *g, uint16_t e)
+{
+    struct slot *s = &g->slot[e];
+    uint16_t p = NIL;
+    if (s->idx == 0) {
+        p = g->create[s->tid];
+    } else if (g->last[s->tid] != NIL && g->last[s->tid] != e) {
+        p = g->last[s->tid];
+    } else {
+        for (p = (uint16_t)(e - 1); g->slot[p].kind != EVENT || g->slot[p].tid != s->tid; p--)
+            ;
+    }
+    if (p != NIL)
+        s->porf = g->slot[p].porf;
+    else
+        memset(&s->porf, 0, sizeof(s->porf));
+    if (s->reads && s->rf != NIL)
+        clock_join(&s->porf, &g->slot[s->rf].porf);
+    s->porf.of[s->tid] = (int16_t)(s->idx + 1);
+}
+
+void graph_copy(struct frame *to, const struct frame *from, const bool *keep, uint16_t *renamed)
+{
+    if (to->capacity < from->n) {
+        free(to->slot);
+        to->capacity = from->n + 32;
+        to->slot = aligned_alloc(16, to->capacity * sizeof(*to->slot));
+        if (to->slot == NULL)
+            abort();
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < from->n; i++)
+        if (keep[i]) {
+            renamed[i] = (uint16_t)n;
+            to->slot[n++] = from->slot[i];
+        } else {
+            renamed[i] = NIL;
+        }
+    renamed[NIL] = NIL;
+    to->n = n;
+    to->places = 0;
+    if (from->places > 0)
+        graph_place(to, (uint16_t)(from->places - 1));
+    for (uint32_t l = 0; l < from->places; l++) {
+        to->place[l].init = from->place[l].init;
+        uint16_t last = NIL;
+        for (uint16_t w = from->place[l].first; w != NIL; w = from->slot[w].after) {
+            uint16_t to_w = renamed[w];
+            if (to_w == NIL)
+                continue;
+            to->slot[to_w].before = last;
+            *(last == NIL ? &to->place[l].first : &to->slot[last].after) = to_w;
+            last = to_w;
+        }
+        if (last != NIL)
+            to->slot[last].after = NIL;
+        to->place[l].last = last;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        to->slot[i].readers = NIL;
+    for (uint32_t i = 0; i < n; i++) {
+        struct slot *s = &to->slot[i];
+        s->link = renamed[s->link];
+        s->cause = renamed[s->cause];
+        s->rf = renamed[s->rf];
+        if (s->kind == EVENT && s->reads && s->loc != NIL)
+            graph_read(to, (uint16_t)i, s->rf);
+    }
+    graph_index(to);
+}
+
+/* ---- operations ---- */
+
+static uint64_t cut(uint64_t value, unsigned log)
+{
+    return log >= 3 ? value : value & ((UINT64_C(1) << (8U << log)) - 1);
+}
+
+static const uint64_t writer = UINT64_C(1) << 63;
+
+struct effect effect_of(const struct slot *e, uint64_t old, unsigned choice)
+{
+    struct effect f = {old, true, false, 1};
+    switch (e->op) {
+    case OP_LOAD:
+        f.writes = false;
+        break;
+    case OP_STORE:
+    case OP_XCHG:
+        f.new = e->arg;
+        break;
+    case OP_ADD:
+        f.new = old + e->arg;
+        break;
+    case OP_SUB:
+        f.new = old - e->arg;
+        break;
+    case OP_AND:
+        f.new = old & e->arg;
+        break;
+    case OP_OR:
+        f.new = old | e->arg;
+        break;
+    case OP_XOR:
+        f.new = old ^ e->arg;
+        break;
+    case OP_NAND:
+        f.new = ~(old & e->arg);
+        break;
+    case OP_CAS:
+    case OP_CAS_WEAK:
+    case OP_CAS_VAL:
+        f.writes = old == e->expect;
+        if (f.writes && e->weak) {
+            f.choices = 2;
+            f.writes = choice == 0;
+        }
+        f.new = f.writes ? e->arg : old;
+        break;
+    case OP_LOCK:
+    case OP_TRYLOCK:
+        f.writes = old == 0;
+        f.waits = !f.writes && e->op == OP_LOCK;
+        f.new = f.writes ? e->arg : old;
+        break;
+    case OP_RDLOCK:
+    case OP_TRYRDLOCK:
+        f.writes = (old & writer) == 0;
+        f.waits = !f.writes && e->op == OP_RDLOCK;
+        f.new = f.writes ? old + 1 : old;
+        break;
+    case OP_AWAIT:
+    case OP_AWAIT_OVER:
+        f.writes = false;
+        f.waits = old == (e->op == OP_AWAIT ? 0 : e->arg);
+        break;
+    case OP_TAKE:
+    case OP_TRYTAKE:
+        f.writes = old != 0;
+        f.waits = !f.writes && e->op == OP_TAKE;
+        f.new = f.writes ? old - 1 : old;
+        break;
+    case OP_ENQUEUE: { /* nibbles hold thread + 1: the queue ends at the first 0 */
+        unsigned n = 0;
+        while (n < 16 && (old >> (4 * n) & 15) != 0)
+            n++;
+        f.new = old | e->arg << (4 * n);
+        break;
+    }
+    case OP_DEQUEUE:
+    case OP_REMOVE: {
+        unsigned n = 0, at = choice;
+        while (n < 16 && (old >> (4 * n) & 15) != 0)
+            n++;
+        if (e->op == OP_REMOVE)
+            for (at = 0; at < n && (old >> (4 * at) & 15) != e->arg; at++)
+                ;
+        else
+            f.choices = n > 1 ? (uint8_t)n : 1;
+        f.writes = at < n;
+        if (f.writes)
+            f.new = (old & ((UINT64_C(1) << (4 * at)) - 1)) | (at == 15 ? 0 : old >> (4 * (at + 1)) << (4 * at));
+        break;
+    }
+    case OP_ARRIVE:
+        f.new = old + 1 == e->arg ? 0 : old + 1;
+        break;
+    default:
+        break;
+    }
+    f.new = cut(f.new, e->log);
+    return f;
+}
+
+const char *op_name(const struct slot *e)
+{
+    static const char *const names[] = {
+        [OP_LOAD] = "load",        [OP_STORE] = "store",
+        [OP_XCHG] = "exchange",    [OP_ADD] = "fetch-add",
+        [OP_SUB] = "fetch-sub",    [OP_AND] = "fetch-and",
+        [OP_OR] = "fetch-or",      [OP_XOR] = "fetch-xor",
+        [OP_NAND] = "fetch-nand",  [OP_CAS] = "CAS",
+        [OP_CAS_WEAK] = "CAS",     [OP_CAS_VAL] = "CAS",
+        [OP_LOCK] = "lock",        [OP_TRYLOCK] = "try-lock",
+        [OP_RDLOCK] = "read-lock", [OP_TRYRDLOCK] = "try-read-lock",
+        [OP_AWAIT] = "wait",       [OP_TAKE] = "take",
+        [OP_TRYTAKE] = "try-take", [OP_ENQUEUE] = "enqueue",
+        [OP_DEQUEUE] = "signal",   [OP_REMOVE] = "leave",
+        [OP_ARRIVE] = "arrive",    [OP_AWAIT_OVER] = "wait",
+        [OP_CREATE] = "create",    [OP_END] = "end",
+        [OP_JOIN] = "join",        [OP_CHOOSE] = "choose",
+    };
+    return names[e->op];
+}
+
+/* ---- the model ---- */
+
+/* Everything that must come before write w of a location has come: its predecessor, and who reads that. */
+static bool write_ready(const struct frame *g, uint16_t w, const uint16_t done[])
+{
+    const struct slot *s = &g->slot[w];
+    if (s->before != NIL && g->slot[s->before].idx >= done[g->slot[s->before].tid])
+        return false;
+    uint16_t r = s->before == NIL ? g->place[s->loc].readers : g->slot[s->before].readers;
+    for (; r != NIL; r = g->slot[r].reader)
+        if (r != w && g->slot[r].idx >= done[g->slot[r].tid])
+            return false;
+    return true;
+}
+
+static void write_hb(struct frame *g, struct slot *s, uint16_t w)
+{
+    uint16_t r = s->before == NIL ? g->place[s->loc].readers : g->slot[s->before].readers;
+    if (s->before != NIL)
+        clock_join(&s->hb, &g->slot[s->before].hb);
+    for (; r != NIL; r = g->slot[r].reader)
+        if (r != w)
+            clock_join(&s->hb, &g->slot[r].hb);
+}
+
+static int sc_order(struct frame *g, uint16_t *order)
+{
+    static uint16_t next_of[SLOTS_MAX];
+    uint16_t next[IN_THREADS], tail[IN_THREADS], done[IN_THREADS] = {0}, prev[IN_THREADS];
+    uint32_t events = 0, n = 0;
+    unsigned threads = 0;
+
+    memset(next, 0xff, sizeof(next));
+    memset(tail, 0xff, sizeof(tail));
+    memset(prev, 0xff, sizeof(prev));
+    for (uint32_t i = 0; i < g->n; i++) {
+        unsigned t = g->slot[i].tid;
+        if (g->slot[i].kind != EVENT)
+            continue;
+        events++;
+        if (t >= threads)
+            threads = t + 1;
+        *(tail[t] == NIL ? &next[t] : &next_of[tail[t]]) = (uint16_t)i;
+        tail[t] = (uint16_t)i;
+        next_of[i] = NIL;
+    }
+    for (unsigned t = 0, idle = 0; n < events;) {
+        uint16_t e = next[t];
+        struct slot *s = e == NIL ? NULL : &g->slot[e];
+        bool ready = s != NULL;
+        if (ready && prev[t] == NIL && g->create[t] != NIL)
+            ready = g->slot[g->create[t]].idx < done[g->slot[g->create[t]].tid];
+        if (ready && s->reads && s->rf != NIL)
+            ready = g->slot[s->rf].idx < done[g->slot[s->rf].tid];
+        if (ready && s->writes && s->loc != NIL)
+            ready = write_ready(g, e, done);
+        if (!ready) {
+            t = t + 1 == threads ? 0 : t + 1;
+            if (++idle > threads)
+                return -1;
+            continue;
+        }
+        idle = 0;
+        uint16_t p = prev[t] != NIL ? prev[t] : g->create[t];
+        if (p != NIL)
+            s->hb = g->slot[p].hb;
+        else
+            memset(&s->hb, 0, sizeof(s->hb));
+        if (s->reads && s->rf != NIL)
+            clock_join(&s->hb, &g->slot[s->rf].hb);
+        if (s->writes && s->loc != NIL)
+            write_hb(g, s, e);
+        s->hb.of[t] = (int16_t)(s->idx + 1);
+        order[n++] = e;
+        done[t] = (uint16_t)(s->idx + 1);
+        prev[t] = e;
+        next[t] = next_of[e];
+    }
+    return (int)n;
+}
+
+const struct model model_sc = {"sc", sc_order};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Execution graphs: events with program order (po), reads-from (rf) and modification order (co).
+ *
+ * A frame is one graph.  Its slots lie in the order in which they were added, which the search needs (explore.h), so a
+ * graph is cut back by dropping slots from its end, and a slot's number says when it came.  Kinds of slots:
+ *
+ *   EVENT   an operation of a thread, the next in its program order
+ *   WPART   the write of a read-modify-write that was added later than its read (`link`): its read has been revisited
+ *   BOTTOM  a read that waits: its thread comes back to it for as long as nobody writes what it waits for.  It is no
+ *           event: nothing is ordered by it.  It stands for the offers that were made: whatever was written before
+ *           slot max(this, `cause`) has been tried.  `cause` is the write that made a read that had gone on wait.
+ *
+ * Two clocks an event, counting events a thread: `porf`, what is before it in po and rf, and `hb`, what is before it in
+ * the order of the model.  Under sequential consistency hb is (po | rf | co | fr)+ , and its being acyclic is the one
+ * axiom: model_sc() computes it and an order of execution along with it.
+ */
+#ifndef DSCHECK_GRAPH_H
+#define DSCHECK_GRAPH_H
+
+#include "../instrument/instrument.h"
+
+enum { NIL = 0xffff, SLOTS_MAX = 0xff00 };
+enum slot_kind { EVENT, WPART, BOTTOM };
+
+typedef int16_t lanes __attribute__((vector_size(16)));
+struct clock {
+    union {
+        lanes v[2];
+        int16_t of[IN_THREADS];
+    };
+};
+
+struct slot {
+    uint8_t kind, tid, op, log;
+    bool reads, writes, weak;
+    uint8_t choice, choices; /* which of so many this event took */
+    uint16_t idx;            /* in its thread */
+    uint16_t loc;            /* NIL: none */
+    uint16_t rf;             /* NIL: the initial value */
+    uint16_t before, after;  /* co; NIL: none */
+    uint16_t readers;        /* of a write: the first of those that read it */
+    uint16_t reader;         /* of a read: the next that reads the same */
+    uint16_t link, cause;
+    uint16_t span;     /* of a BOTTOM: how many reads before it belong to its loop */
+    uint32_t pc;       /* an offset into the code */
+    uint64_t old, new; /* what it read, and wrote */
+    uint64_t arg, expect;
+    struct clock porf, hb;
+};
+
+/* A location in a graph. */
+struct place {
+    uint16_t first, last, readers; /* co's ends, and who reads the initial value */
+    uint64_t init;
+};
+
+struct frame {
+    uint32_t n, capacity, places, places_capacity;
+    uint32_t base;               /* the stack of things to try, when this frame was made */
+    uint16_t count[IN_THREADS];  /* events */
+    uint16_t last[IN_THREADS];   /* slot; NIL: none */
+    uint16_t create[IN_THREADS]; /* slot that created the thread; NIL: none */
+    uint16_t end[IN_THREADS];    /* slot of its end */
+    uint16_t bottom[IN_THREADS]; /* slot that waits */
+    struct slot *slot;
+    struct place *place;
+};
+
+struct model {
+    const char *name;
+    /* Clocks of all events, and an order of execution in order[0 .. return value); -1: not consistent. */
+    int (*order)(struct frame *g, uint16_t *order);
+};
+extern const struct model model_sc;
+
+/* What an operation does that reads `old`. */
+struct effect {
+    uint64_t new;
+    bool writes, waits;
+    uint8_t choices;
+};
+struct effect effect_of(const struct slot *e, uint64_t old, unsigned choice);
+
+extern bool graph_wide; /* more than eight threads */
+
+static inline void clock_join(struct clock *to, const struct clock *from)
+{
+    /* max of signed lanes: what SSE2 has */
+    lanes m = to->v[0] > from->v[0];
+    to->v[0] = (to->v[0] & m) | (from->v[0] & ~m);
+    if (graph_wide) {
+        m = to->v[1] > from->v[1];
+        to->v[1] = (to->v[1] & m) | (from->v[1] & ~m);
+    }
+}
+
+static inline bool clock_has(const struct clock *c, const struct slot *e)
+{
+    return c->of[e->tid] > (int16_t)e->idx;
+}
+
+static inline bool is_write(const struct slot *e)
+{
+    return e->kind == EVENT && e->writes;
+}
+
+static inline uint64_t value_of(const struct frame *g, uint16_t w, uint16_t loc)
+{
+    return w == NIL ? g->place[loc].init : g->slot[w].new;
+}
+
+/* When the write of e was added. */
+static inline unsigned write_time(const struct frame *g, uint16_t e)
+{
+    return g->slot[e].link != NIL && g->slot[e].kind == EVENT && g->slot[g->slot[e].link].kind == WPART
+               ? g->slot[e].link
+               : e;
+}
+
+/* The event that a thread's next one follows; NIL: none. */
+static inline uint16_t follows(const struct frame *g, unsigned tid)
+{
+    return g->last[tid] != NIL ? g->last[tid] : g->create[tid];
+}
+
+uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid);
+void graph_co_insert(struct frame *g, uint16_t w, uint16_t after); /* NIL: as the first */
+void graph_co_remove(struct frame *g, uint16_t w);
+void graph_read(struct frame *g, uint16_t r, uint16_t rf);
+void graph_unread(struct frame *g, uint16_t r);
+void graph_cut(struct frame *g, uint32_t n); /* drop the slots from n on */
+void graph_index(struct frame *g);           /* count, last, create, end, bottom: from the slots */
+void graph_porf(struct frame *g, uint16_t e);
+void graph_copy(struct frame *to, const struct frame *from, const bool *keep, uint16_t *renamed);
+struct place *graph_place(struct frame *g, uint16_t loc);
+const char *op_name(const struct slot *e);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Executing the program, again and again: see run.c. */
+#ifndef DSCHECK_RUN_H
+#define DSCHECK_RUN_H
+
+#include "search.h"
+
+enum strategy { EXHAUSTIVE, RANDOM, PCT, BOUNDED, SCHEDULE };
+
+struct run_options {
+    enum strategy strategy;
+    bool retry_as_await, spurious_cas;
+    unsigned bound;        /* of BOUNDED: preemptions; of PCT: changes of priority */
+    uint64_t seed, budget; /* executions */
+    double seconds;
+    uint32_t events_max;     /* of an execution */
+    const uint8_t *schedule; /* of SCHEDULE: pairs of thread and choice */
+    size_t schedule_n;
+};
+extern struct run_options run_options;
+
+struct run_result {
+    uint64_t executions, blocked;
+    bool bug, incomplete, unsupported;
+    char kind[48], message[1024];
+    uint32_t pc[2]; /* of the accesses that race, or 0 */
+    uint8_t racer;  /* thread of the earlier one */
+    unsigned threads;
+    uint64_t conflicts; /* pairs of threads that met at a location, at least */
+    uint64_t events;
+};
+extern struct run_result run_result;
+
+/* What happened, in the order in which it did, in the execution at hand. */
+struct run_step {
+    uint16_t slot;
+    uint8_t tid;
+};
+extern struct run_step run_trace[SLOTS_MAX];
+extern uint32_t run_traced;
+
+void run_all(void);
+uint64_t run_address(uint16_t loc);
+void run_atomic(uint64_t at, size_t size, unsigned tid, uint32_t pc); /* held against plain accesses */
+void run_forget(void);                                                /* before each execution: races */
+/* What is before a thread's next access; NULL: nothing.  Its epoch: how many events it has done. */
+const struct clock *run_clock(unsigned tid, uint16_t *epoch);
+void run_waiting(char *text, size_t size); /* who waits for what */
+
+extern volatile int run_interrupted;
+void run_tick(void); /* now and then: progress, time, splitting; run.c calls it */
+
+#endif

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""The verb `check`: explores every interleaving of C11 programs, and shows the one that fails."""
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from . import check_build as build
+from . import check_report as report
+from .errors import GOOD, INCOMPLETE, INTERNAL, INTERRUPTED, UNSUPPORTED, USAGE, WRONG, Stop, nearest
+from .progress import say
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = ROOT / "dscheck" / "cases"
+_CODES = {"ok": GOOD, "bug": WRONG, "incomplete": INCOMPLETE, "unsupported": UNSUPPORTED}
+
+
+def parser() -> argparse.ArgumentParser:
+    out = argparse.ArgumentParser(
+        prog="./tenter check", allow_abbrev=False,
+        usage="./tenter check [FILE.c ... | CASE ...] [options] [-- CFLAGS ...]",
+        description="Explore every interleaving of an ordinary C11 program with pthreads or C11 threads. Without a "
+                    "file: the cases of dscheck/cases; a case by its name: queue:mpmc-ring.",
+        epilog="Exit codes: 0 nothing wrong; 1 a bug; 2 usage, or it does not compile; 3 not everything was "
+               "explored; 77 it cannot be explored; 130 interrupted. Docs: docs/checking.md.")
+    out.add_argument("what", nargs="*", help=argparse.SUPPRESS)
+    out.add_argument("--model", choices=("sc",), default="sc", help="sequential consistency: every atomic is seq_cst")
+    out.add_argument("--budget", metavar="TIME|N", help="stop after 10s, 5m, or so many executions (exit code 3)")
+    out.add_argument("--bound", type=int, metavar="K", help="only schedules of at most K preemptions: no proof")
+    out.add_argument("--strategy", choices=("exhaustive", "pct", "random"), default="exhaustive",
+                     help="pct and random draw schedules until the budget is spent: no proof")
+    out.add_argument("--seed", type=int, default=1, help="of pct and random")
+    out.add_argument("--retry-as-await", action="store_true",
+                     help="a loop that retries a failed compare-and-exchange waits for a change")
+    out.add_argument("--spurious-cas", action="store_true", help="a weak compare-and-exchange may fail for no reason")
+    out.add_argument("--spurious-wake", action="store_true", help="a wait on a condition variable may end for no reason")
+    out.add_argument("--malloc-fail", action="store_true", help="each allocation may fail")
+    out.add_argument("--reuse", choices=("on", "off"), default="on", help="freed blocks are used again (default: on)")
+    out.add_argument("--events", type=int, metavar="N", help="an execution of more events is an unbounded loop (4000)")
+    out.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; the same total for any N")
+    out.add_argument("--shard", metavar="I/N", help="only the I-th of N parts (from 0), to be merged")
+    out.add_argument("--merge", nargs="+", metavar="JSON", help="add up the answers of the shards")
+    out.add_argument("--json", metavar="FILE", help="the answer as JSON; - is standard output")
+    out.add_argument("--replay", metavar="FILE", help="run the one execution that FILE holds")
+    out.add_argument("--save", metavar="FILE", help="where the failing execution goes (default: FILE.c's name.replay)")
+    out.add_argument("--picture", metavar="FILE", help="the failing execution as FILE.svg, by Graphviz, or FILE.dot")
+    out.add_argument("--keep", metavar="FILE", help="keep the compiled object, for a debugger")
+    return out
+
+
+def main(argv: list[str]) -> int:
+    cflags: list[str] = []
+    if "--" in argv:
+        at = argv.index("--")
+        argv, cflags = argv[:at], argv[at + 1:]
+    args = parser().parse_args(argv)
+    if args.strategy != "exhaustive" and not args.budget and not args.replay:
+        raise Stop(f"--strategy {args.strategy} never ends by itself: give it a --budget")
+    if args.strategy == "pct" and args.bound is None:
+        args.bound = 3
+    if args.shard and not re.fullmatch(r"\d+/[1-9]\d*", args.shard):
+        raise Stop(f"--shard {args.shard}: which of how many, as 0/4")
+    if args.merge:
+        return merge(args)
+    files = [Path(w) for w in args.what if w.endswith(".c")]
+    names = [w for w in args.what if not w.endswith(".c")]
+    if files and names:
+        raise Stop("files or cases, not both")
+    for file in files:
+        if not file.exists():
+            raise Stop(f"there is no {file}")
+    if files:
+        return one(files, cflags, args)
+    return _cases(names, cflags, args)
+
+
+def _case_files(names: list[str]) -> list[Path]:
+    every = {p.stem: p for p in sorted(CASES.glob("*.c"))}
+    if not names:
+        return list(every.values())
+    out = []
+    for name in names:
+        plain = name.replace(":", "-", 1)
+        found = every.get(plain) or next((p for stem, p in every.items()
+                                          if stem.replace("_", "-") == plain.replace("_", "-")), None)
+        if found is None:
+            raise Stop(f"unknown case '{name}' ({nearest(name, every)})")
+        out.append(found)
+    return out
+
+
+def _cases(names: list[str], cflags: list[str], args: argparse.Namespace) -> int:
+    worst, counts = GOOD, {"ok": 0}
+    for file in _case_files(names):
+        answer = explore([file], [f"-I{ROOT}/core", f"-I{ROOT}/schedulers", *cflags], args)
+        counts[answer.verdict] = counts.get(answer.verdict, 0) + 1
+        print(f"{file.stem}: {_line(answer, args)}", flush=True)
+        if answer.verdict == "bug":
+            print("\n".join(report.columns(answer)))
+        worst = max(worst, _CODES.get(answer.verdict, INTERNAL), key=[0, 3, 77, 1, 99, 130].index)
+    print(", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
+    return worst
+
+
+def _seconds(budget: str) -> list[str]:
+    units = {"s": 1, "m": 60, "h": 3600}
+    try:
+        if budget[-1:] in units:
+            return ["--seconds", str(float(budget[:-1]) * units[budget[-1]])]
+        return ["--budget", str(int(budget))]
+    except ValueError:
+        raise Stop(f"--budget {budget}: a time (10s, 5m, 1h) or a number of executions") from None
+
+
+def _options(args: argparse.Namespace) -> list[str]:
+    out = ["--reuse", args.reuse, "--seed", str(args.seed)]
+    for name in ("retry_as_await", "spurious_cas", "spurious_wake", "malloc_fail"):
+        if getattr(args, name):
+            out.append("--" + name.replace("_", "-"))
+    if args.strategy != "exhaustive":
+        out += ["--strategy", args.strategy]
+    if args.bound is not None:
+        out += ["--bound", str(args.bound)]
+    if args.events is not None:
+        out += ["--events", str(args.events)]
+    return out
+
+
+def explore(files: list[Path], cflags: list[str], args: argparse.Namespace) -> report.Answer:
+    checker = build.checker()
+    try:
+        build.others(files, cflags)
+        image = build.image(files, cflags)
+    except Stop as error:
+        if error.code != UNSUPPORTED:
+            raise
+        return report.Answer("unsupported", {"kind": "unsupported", "message": str(error)}, message=str(error))
+    try:
+        options = _options(args)
+        if args.budget:
+            options += _seconds(args.budget)
+        if args.replay:
+            options += ["--schedule", args.replay]
+        elif args.shard or args.jobs > 1:
+            options += ["--jobs", str(args.jobs), *(["--shard", args.shard] if args.shard else [])]
+        elif sys.stderr.isatty():
+            options.append("--progress")
+        answer = _execute(checker, image, options)
+        if answer.verdict == "bug" and not args.replay and answer.steps:
+            answer = _shorter(checker, image, answer, args)
+        if args.keep:
+            shutil.copy(image, args.keep)
+        return answer
+    finally:
+        image.unlink(missing_ok=True)
+
+
+def _execute(checker: Path, image: Path, options: list[str]) -> report.Answer:
+    with subprocess.Popen([str(checker), str(image), *options], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            out, _ = child.communicate()
+        except KeyboardInterrupt:
+            out, _ = child.communicate()
+        if child.returncode in (77, 99, 2) or child.returncode < 0:
+            raise Stop(f"the checker ended with {child.returncode}",
+                       child.returncode if child.returncode in (77, 99) else INTERNAL)
+    return report.parse(out, image)
+
+
+def _shorter(checker: Path, image: Path, answer: report.Answer, args: argparse.Namespace) -> report.Answer:
+    """The same failure in the order that the checker found shortest, if that order shows it."""
+    replay = Path(str(image) + ".replay")
+    replay.write_text(report.replay_text(answer, []), encoding="utf-8")
+    try:
+        again = _execute(checker, image, [*_options(args), "--schedule", str(replay)])
+    finally:
+        replay.unlink(missing_ok=True)
+    if again.verdict == "bug" and again.values.get("kind") == answer.values.get("kind"):
+        for key in ("executions", "blocked", "seconds", "startup", "kib"):
+            again.values[key] = answer.values.get(key, "0")
+        return again
+    answer.values["unstable"] = "1"
+    return answer
+
+
+def merge(args: argparse.Namespace) -> int:
+    """Adds up what the shards of one exploration said."""
+    parts = []
+    for name in args.merge:
+        try:
+            parts.append(json.loads(Path(name).read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise Stop(f"{name}: {error}") from None
+    shards = {p.get("shard") for p in parts}
+    total = next(iter(shards)).split("/")[1] if None not in shards and shards else None
+    if total is None or shards != {f"{i}/{total}" for i in range(int(total))}:
+        raise Stop("--merge: these are not all the shards of one exploration: " + ", ".join(map(str, sorted(map(str, shards)))))
+    out = dict(next((p for p in parts if p["verdict"] == "bug"), parts[0]))
+    worst = ["ok", "incomplete", "unsupported", "bug"]
+    out["verdict"] = max((p["verdict"] for p in parts), key=worst.index)
+    for key in ("executions", "blocked", "seconds"):
+        out[key] = sum(p[key] for p in parts)
+    out["bound"], out["shard"] = parts[0]["bound"], None
+    print(json.dumps(out))
+    return _CODES[out["verdict"]]
+
+
+def _bound(args: argparse.Namespace) -> str | None:
+    if args.strategy != "exhaustive":
+        return args.strategy
+    if args.shard:
+        return f"part {args.shard}"
+    return f"at most {args.bound} preemptions" if args.bound is not None else None
+
+
+def _line(answer: report.Answer, args: argparse.Namespace) -> str:
+    n, blocked = int(answer.number("executions")), int(answer.number("blocked"))
+    model = "sc" + (f", {_bound(args)}" if _bound(args) else "")
+    done = f"{n} executions" + (f", {blocked} blocked" if blocked else "") + f", {answer.number('seconds'):.2f} s"
+    if answer.verdict == "ok":
+        word = "nothing wrong found" if _bound(args) else "ok"
+        return f"{word} under {model}: {done}"
+    if answer.verdict == "incomplete":
+        return f"incomplete under {model}: {done}; nothing wrong in what was explored"
+    return f"{answer.verdict} under {model}: {report.sentence(answer)} ({done})"
+
+
+def warnings(answer: report.Answer) -> list[str]:
+    if answer.verdict != "ok":
+        return []
+    if answer.number("threads") < 2:
+        return ["it has only one thread: there is nothing to interleave"]
+    if answer.number("conflicts") == 0:
+        return ["no two threads ever met at one location: there was nothing to explore"]
+    return []
+
+
+def one(files: list[Path], cflags: list[str], args: argparse.Namespace) -> int:
+    answer = explore(files, [f"-I{files[0].resolve().parent}", *cflags], args)
+    quiet = args.json == "-"
+    lines = [f"{files[0].name}: {_line(answer, args)}", *(f"  warning: {w}" for w in warnings(answer))]
+    if answer.verdict == "bug":
+        lines += ["", *report.columns(answer), ""]
+        save = Path(args.save) if args.save else Path(files[0].stem + ".replay")
+        if not args.replay:
+            save.write_text(report.replay_text(answer, _options(args)), encoding="utf-8")
+            lines.append(f"{report.switches(answer)} switches between threads; to run it again: ./tenter check "
+                         f"{' '.join(map(str, files))} --replay {save}")
+        if args.picture:
+            lines.append(_picture(answer, Path(args.picture)))
+    if not quiet:
+        print("\n".join(lines))
+    if args.json:
+        text = json.dumps({**report.as_json(answer, _bound(args)), "shard": args.shard}, indent=None if quiet else 1)
+        if quiet:
+            print(text)
+        else:
+            Path(args.json).write_text(text + "\n", encoding="utf-8")
+    if "interrupted" in answer.values:
+        return INTERRUPTED
+    return _CODES.get(answer.verdict, INTERNAL)
+
+
+def _picture(answer: report.Answer, path: Path) -> str:
+    text = report.dot(answer)
+    if path.suffix == ".dot":
+        path.write_text(text, encoding="utf-8")
+        return f"picture: {path}"
+    if shutil.which("dot") is None:
+        raise Stop("--picture needs the package graphviz; a name that ends in .dot needs nothing", USAGE)
+    done = subprocess.run(["dot", "-Tsvg", "-o", str(path)], input=text, text=True, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise Stop(f"dot failed: {done.stderr.splitlines()[0] if done.stderr else '?'}", INTERNAL)
+    say(f"picture: {path}")
+    return f"picture: {path}"

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Compiles what `check` explores: the checker itself, and the user's files as an instrumented object."""
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from .errors import UNSUPPORTED, USAGE, Stop
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Fixed: the instrumentation that the checker understands.  They come last, so that nothing undoes them.
+FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
+         "-fno-omit-frame-pointer", "-Wno-tsan", "-fsanitize=thread", "-fPIC",
+         "-ftls-model=global-dynamic"]
+_RUNTIME = ["instrument/*.c", "instrument/*.S", "dscheck/graph.c", "dscheck/search.c",
+            "dscheck/run.c", "dscheck/race.c", "dscheck/main.c"]
+#: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
+_BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
+
+
+def _run(command: list[str], what: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        line = next((x for x in done.stderr.splitlines() if "error" in x),
+                    (done.stderr.splitlines() or ["?"])[0])
+        raise Stop(f"{what}: {line}", USAGE)
+    return done.stdout
+
+
+def symbols() -> dict[str, str]:
+    """What the code under test may call, and what serves it: '' for the C library itself."""
+    out = {}
+    text = (ROOT / "instrument" / "symbols").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        words = line.split("#")[0].split()
+        if words:
+            other = words[1] if len(words) > 1 else words[0]
+            out[words[0]] = "" if other == "=" else "ex_" + other
+    return out
+
+
+def _folder() -> Path:
+    for folder in (ROOT / "build" / "check", Path(os.environ.get("TMPDIR", "/tmp")) / "tenter-check"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+        except OSError:
+            continue
+    raise Stop("no folder to build in: make build/ writable")
+
+
+def checker() -> Path:
+    """The compiled checker; built when its sources have changed."""
+    sources = sorted(p for pattern in _RUNTIME for p in ROOT.glob(pattern))
+    digest = hashlib.sha256()
+    for path in sorted([*sources, *ROOT.glob("instrument/*.h"), *ROOT.glob("dscheck/*.h"),
+                        ROOT / "instrument" / "symbols"]):
+        digest.update(path.name.encode() + path.read_bytes())
+    out = _folder() / f"dscheck-{digest.hexdigest()[:16]}"
+    if out.exists():
+        return out
+    aliases = [f"-Wl,--defsym=ex_{name}={other}" for name, other in symbols().items()
+               if other and other != "ex_" + name]
+    new = out.with_suffix(f".{os.getpid()}")
+    _run([os.environ.get("CC", "gcc"), "-std=gnu17", "-O2", "-g", *map(str, sources), "-rdynamic",
+          *aliases, "-ldl", "-o", str(new)], "the checker does not compile")
+    new.rename(out)
+    return out
+
+
+def image(files: list[Path], cflags: list[str]) -> Path:
+    """The instrumented shared object of these files; raises Stop when it holds what cannot be explored."""
+    table, folder = symbols(), _folder()
+    redefine = folder / f"redefine.{os.getpid()}"
+    redefine.write_text("".join(f"{n} ex_{n}\n" for n, o in table.items() if o), encoding="utf-8")
+    objects = []
+    key = hashlib.sha256("\0".join([*map(str, files), *cflags, str(os.getpid())]).encode())
+    out = folder / f"{files[0].stem}-{key.hexdigest()[:12]}.so"
+    flags = [f for f in cflags if f != "-Werror"]
+    try:
+        for number, file in enumerate(files):
+            made = out.with_suffix(f".{number}.o")
+            objects.append(made)
+            _run(["gcc", "-std=gnu17", "-w", f"-I{ROOT}", *flags, *FLAGS, "-c", str(file), "-o", str(made)],
+                 f"{file} does not compile")
+            _hold(made, file, table)
+            _run(["objcopy", f"--redefine-syms={redefine}", str(made)], "objcopy")
+        _run(["gcc", "-shared", "-nostdlib", "-Wl,-Bsymbolic", "-Wl,-z,now", *map(str, objects),
+              "-o", str(out)], "it does not link")
+    finally:
+        redefine.unlink(missing_ok=True)
+        for made in objects:
+            made.unlink(missing_ok=True)
+    return out
+
+
+def _hold(made: Path, file: Path, table: dict[str, str]) -> None:
+    names = subprocess.run(["nm", str(made)], capture_output=True, text=True, check=False).stdout
+    undefined = {line.split()[-1] for line in names.splitlines() if " U " in line}
+    if not any(name.startswith("__tsan_") for name in undefined):
+        raise Stop(f"{file}: the compiler has instrumented nothing in it (link-time optimisation, or a flag "
+                   "that turns -fsanitize=thread off?)", UNSUPPORTED)
+    known = {"_GLOBAL_OFFSET_TABLE_", "__tls_get_addr"}
+    provided = _provided()
+    for name in sorted(undefined - known):
+        if name.startswith("__tsan_"):
+            if name not in provided:
+                raise Stop(f"{file}: {name} is not supported (an object of 16 bytes?)", UNSUPPORTED)
+        elif name not in table and not _defined_elsewhere(name):
+            raise Stop(f"{file}: it calls {name}(), which the explorer does not know", UNSUPPORTED)
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(made)], capture_output=True, text=True,
+                          check=False).stdout
+    for line in code.splitlines():
+        if _BEHIND.search(line):
+            raise Stop(f"{file}: inline assembly with '{line.split(':', 1)[1].strip()}', which is not "
+                       "instrumented", UNSUPPORTED)
+
+
+_ELSEWHERE: set[str] = set()
+
+
+def others(files: list[Path], cflags: list[str]) -> None:
+    """Notes what the files define for each other."""
+    if len(files) < 2:
+        return
+    for file in files:
+        text = subprocess.run(["gcc", "-std=gnu17", "-w", f"-I{ROOT}", *cflags, "-c", str(file), "-o", "/dev/stdout"],
+                              capture_output=True, check=False).stdout
+        done = subprocess.run(["nm", "--defined-only", "/dev/stdin"], input=text, capture_output=True, check=False)
+        _ELSEWHERE.update(line.split()[-1] for line in done.stdout.decode().splitlines() if line)
+
+
+def _defined_elsewhere(name: str) -> bool:
+    return name in _ELSEWHERE
+
+
+def _provided() -> set[str]:
+    text = subprocess.run(["nm", "--defined-only", str(checker())], capture_output=True, text=True,
+                          check=False).stdout
+    return {line.split()[-1] for line in text.splitlines() if line}

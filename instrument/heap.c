@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The heap of the code under test.  Each thread allocates from a stretch of its own, so that the address of a block
+ * depends only on what its thread did before: the same event finds the same address in every execution.  A freed block
+ * is not used again, or is by the next allocation of its size of the thread that freed it (`in_reuse`).
+ */
+#include "instrument.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCKS = 4096, GAP = 32, GRAIN = 16, KNOWN = 1 << 16 };
+
+struct block {
+    char *at;
+    size_t size, room;
+    unsigned char *known; /* a bit a byte: has been written */
+    bool freed, reused;
+};
+
+static struct heap {
+    char *low, *next;
+    struct block block[BLOCKS];
+    unsigned n;
+    unsigned char known[KNOWN];
+    size_t known_used;
+} heap[IN_THREADS];
+
+bool in_reuse = true, in_malloc_fail, in_spurious_wake;
+static unsigned used; /* highest thread that allocated, + 1 */
+
+void in_heap_reset(void)
+{
+    for (unsigned t = 0; t < used; t++) {
+        struct heap *h = &heap[t];
+        h->low = h->next = in_thread[t].high;
+        h->n = 0;
+        h->known_used = 0;
+    }
+    used = 0;
+}
+
+bool in_is_heap(const void *p)
+{
+    const char *at = p;
+    return at >= in_low && at < in_high;
+}
+
+static struct block *block_at(const char *at)
+{
+    size_t each = IN_TLS + IN_STACK + in_heap_each;
+    unsigned t = (unsigned)((size_t)(at - in_low) / each);
+    struct heap *h = &heap[t];
+    if (t >= used || at < in_thread[t].high)
+        return NULL;
+    unsigned low = 0, high = h->n; /* blocks lie in the order of their addresses */
+    while (low < high) {
+        unsigned mid = (low + high) / 2;
+        if (h->block[mid].at + h->block[mid].room + GAP <= at)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < h->n ? &h->block[low] : NULL;
+}
+
+static void *allocate(size_t size, size_t align, bool zero)
+{
+    unsigned t = in_cur->id;
+    struct heap *h = &heap[t];
+    if (t >= used) {
+        for (unsigned i = used; i <= t; i++) {
+            heap[i].low = heap[i].next = in_thread[i].high;
+            heap[i].n = 0;
+            heap[i].known_used = 0;
+        }
+        used = t + 1;
+    }
+    if (in_malloc_fail && IN_OP(OP_CHOOSE, 0, 0, 2, 0) == 1)
+        return NULL;
+    size_t room = (size + GRAIN - 1) / GRAIN * GRAIN;
+    struct block *b = NULL;
+    if (in_reuse)
+        for (unsigned i = h->n; i-- > 0 && b == NULL;)
+            if (h->block[i].freed && h->block[i].reused && h->block[i].room == room &&
+                (size_t)h->block[i].at % align == 0)
+                b = &h->block[i];
+    if (b == NULL) {
+        if (h->n == BLOCKS)
+            in_bug("unsupported", "more than %d blocks allocated by one thread", BLOCKS);
+        b = &h->block[h->n++];
+        b->at = (char *)(((size_t)h->next + GAP + align - 1) / align * align);
+        b->room = room;
+        h->next = b->at + room + GAP;
+        b->known = NULL;
+        if (h->known_used + room / 8 + 2 <= KNOWN) {
+            b->known = h->known + h->known_used;
+            h->known_used += room / 8 + 2;
+        }
+        if (h->next > h->low + in_heap_each)
+            in_bug("unsupported", "more than %zu bytes allocated by one thread", in_heap_each);
+    }
+    b->size = size;
+    b->freed = b->reused = false;
+    if (b->known != NULL)
+        memset(b->known, zero ? 0xff : 0, room / 8 + 1);
+    memset(b->at, zero ? 0 : 0xa5, room);
+    return b->at;
+}
+
+void *ex_malloc(size_t size);
+void *ex_calloc(size_t n, size_t size);
+void *ex_realloc(void *p, size_t size);
+void *ex_aligned_alloc(size_t align, size_t size);
+int ex_posix_memalign(void **p, size_t align, size_t size);
+void ex_free(void *p);
+
+void *ex_malloc(size_t size)
+{
+    IN_CALL();
+    return allocate(size, GRAIN, false);
+}
+
+void *ex_calloc(size_t n, size_t size)
+{
+    IN_CALL();
+    size_t bytes;
+    return __builtin_mul_overflow(n, size, &bytes) ? NULL : allocate(bytes, GRAIN, true);
+}
+
+void *ex_aligned_alloc(size_t align, size_t size)
+{
+    IN_CALL();
+    return allocate(size, align < GRAIN ? GRAIN : align, false);
+}
+
+int ex_posix_memalign(void **p, size_t align, size_t size)
+{
+    IN_CALL();
+    void *made = allocate(size, align < GRAIN ? GRAIN : align, false);
+    if (made == NULL)
+        return 12;
+    *p = made;
+    return 0;
+}
+
+static void release(void *p)
+{
+    struct block *b = in_is_heap(p) ? block_at(p) : NULL;
+    if (b == NULL || b->at != p)
+        in_bug("invalid free", "free() of what is not the start of a block");
+    if (b->freed)
+        in_bug("double free", "free() of a block that is free already");
+    in_plain(b->at, b->size, true, in_cur->pc); /* races with whoever may still use it */
+    b->freed = true;
+    b->reused = block_at(p) >= heap[in_cur->id].block && block_at(p) < heap[in_cur->id].block + BLOCKS;
+}
+
+void ex_free(void *p)
+{
+    IN_CALL();
+    if (p != NULL)
+        release(p);
+}
+
+void *ex_realloc(void *p, size_t size)
+{
+    IN_CALL();
+    void *to = allocate(size, GRAIN, false);
+    if (p != NULL && to != NULL) {
+        struct block *b = block_at(p);
+        if (b == NULL || b->at != p || b->freed)
+            in_bug("invalid free", "realloc() of what is not the start of a block");
+        size_t n = b->size < size ? b->size : size;
+        memcpy(to, p, n);
+        struct block *made = block_at(to);
+        if (made->known != NULL)
+            memset(made->known, 0xff, n / 8 + 1);
+        release(p);
+    }
+    return to;
+}
+
+const char *in_heap_wrong(const char *at, size_t size, bool write)
+{
+    if (used == 0 || at < in_low || at >= in_high)
+        return (size_t)at < 4096 ? "an access through a null pointer" : NULL;
+    struct block *b = block_at(at);
+    if (b == NULL) {
+        size_t each = IN_TLS + IN_STACK + in_heap_each;
+        unsigned t = (unsigned)((size_t)(at - in_low) / each);
+        return at >= in_thread[t].high ? "an access to the heap outside all blocks" : NULL;
+    }
+    if (b->freed && at + size > b->at && at < b->at + b->room)
+        return "use after free";
+    if (at < b->at || at + size > b->at + b->size)
+        return "an access out of the bounds of a block of the heap";
+    if (b->known != NULL) {
+        size_t from = (size_t)(at - b->at);
+        if (size <= 8) { /* by far the most */
+            uint16_t have, mask = (uint16_t)(((1U << size) - 1) << (from % 8));
+            memcpy(&have, b->known + from / 8, 2);
+            if (write) {
+                have |= mask;
+                memcpy(b->known + from / 8, &have, 2);
+            }
+            return (have & mask) == mask ? NULL : "a read of heap that nobody has written";
+        }
+        for (size_t i = from; i < from + size; i++) {
+            unsigned char bit = (unsigned char)(1U << (i % 8));
+            if (write)
+                b->known[i / 8] |= bit;
+            else if ((b->known[i / 8] & bit) == 0)
+                return "a read of heap that nobody has written";
+        }
+    }
+    return NULL;
+}
+
+/* ---- leaks: blocks that nothing points to, neither data nor blocks that are pointed to ---- */
+
+static bool reached[IN_THREADS][BLOCKS];
+
+static void scan(const char *from, const char *to)
+{
+    for (const char *at = (const char *)(((size_t)from + 7) & ~(size_t)7); at + 8 <= to; at += 8) {
+        const char *p = *(char *const *)at;
+        p = (const char *)((size_t)p & ~(size_t)7); /* tagged pointers */
+        if (p < in_low || p >= in_high)
+            continue;
+        struct block *b = block_at(p);
+        if (b == NULL || b->freed || p < b->at || p >= b->at + b->room + 1)
+            continue;
+        for (unsigned t = 0; t < used; t++)
+            if (b >= heap[t].block && b < heap[t].block + BLOCKS && !reached[t][b - heap[t].block]) {
+                reached[t][b - heap[t].block] = true;
+                scan(b->at, b->at + b->size);
+            }
+    }
+}
+
+const char *in_heap_leak(char *text, size_t size)
+{
+    bool any = false;
+    for (unsigned t = 0; t < used; t++)
+        for (unsigned i = 0; i < heap[t].n; i++)
+            any |= !heap[t].block[i].freed;
+    if (!any)
+        return NULL;
+    memset(reached, 0, sizeof(reached));
+    scan(in_object.data, in_object.data_end);
+    for (unsigned t = 0; t < used; t++)
+        for (unsigned i = 0; i < heap[t].n; i++)
+            if (!heap[t].block[i].freed && !reached[t][i]) {
+                snprintf(text, size, "a block of %zu bytes is never freed, and nothing points to it any more",
+                         heap[t].block[i].size);
+                return text;
+            }
+    return NULL;
+}

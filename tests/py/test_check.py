@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""The explorer through its verb: golden counts, one small program for each kind of bug, replay, shards, refusals."""
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import tempfile
+import unittest
+from pathlib import Path
+
+from experiments.runner import check
+from experiments.runner.errors import Stop
+
+HEAD = """
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <threads.h>
+static pthread_t t[3];
+static void go(void *(*f)(void *), void *(*g)(void *)) {
+    pthread_create(&t[0], 0, f, 0); pthread_create(&t[1], 0, g, 0);
+    pthread_join(t[0], 0); pthread_join(t[1], 0);
+}
+"""
+
+LOCKED = """
+static pthread_mutex_t l = PTHREAD_MUTEX_INITIALIZER, m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+"""
+
+#: name -> (program, kind, or None where it is right)
+PROGRAMS: dict[str, tuple[str, str | None]] = {
+    "race": ("static int x; static void *a(void *p) { x++; return p; } int main(void) { go(a, a); return 0; }", "data race"),
+    "no-race": (LOCKED + """static int x; static void *a(void *p) { pthread_mutex_lock(&l); x++; pthread_mutex_unlock(&l);
+        return p; } int main(void) { go(a, a); assert(x == 2); return 0; }""", None),
+    "published": ("""static int x; static atomic_int y; static void *a(void *p) { x = 1; atomic_store(&y, 1); return p; }
+        static void *b(void *p) { if (atomic_load(&y)) assert(x == 1); return p; } int main(void) { go(a, b); return 0; }""",
+                  None),
+    "abba": (LOCKED + """static void *a(void *p) { pthread_mutex_lock(&l); pthread_mutex_lock(&m); pthread_mutex_unlock(&m);
+        pthread_mutex_unlock(&l); return p; } static void *b(void *p) { pthread_mutex_lock(&m); pthread_mutex_lock(&l);
+        pthread_mutex_unlock(&l); pthread_mutex_unlock(&m); return p; } int main(void) { go(a, b); return 0; }""", "deadlock"),
+    "lost": (LOCKED + """static atomic_int done; static void *a(void *p) { pthread_mutex_lock(&l);
+        if (!done) pthread_cond_wait(&c, &l); pthread_mutex_unlock(&l); return p; }
+        static void *b(void *p) { done = 1; pthread_cond_signal(&c); return p; } int main(void) { go(a, b); return 0; }""",
+             "deadlock"),
+    "not-lost": (LOCKED + """static int done; static void *a(void *p) { pthread_mutex_lock(&l);
+        while (!done) pthread_cond_wait(&c, &l); pthread_mutex_unlock(&l); return p; }
+        static void *b(void *p) { pthread_mutex_lock(&l); done = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&l);
+        return p; } int main(void) { go(a, b); return 0; }""", None),
+    "livelock": ("""static atomic_int x; static void *a(void *p) { atomic_store(&x, 1); atomic_store(&x, 2); return p; }
+        static void *b(void *p) { while (atomic_load(&x) != 1) ; return p; } int main(void) { go(a, b); return 0; }""",
+                 "livelock"),
+    "counter": ("""static atomic_int x; static void *a(void *p) { atomic_store(&x, 1); return p; } static int n;
+        static void *b(void *p) { while (atomic_load(&x) != 1) n++; return p; } int main(void) { go(b, a); return 0; }""",
+                "unbounded loop"),
+    "after-free": ("""static int *_Atomic q; static void *a(void *p) { int *mine = atomic_exchange(&q, NULL);
+        if (mine) free(mine); return p; } static void *b(void *p) { int *his = atomic_load(&q); if (his) *his = 1; return p; }
+        int main(void) { q = malloc(4); go(a, b); return 0; }""", "heap|data race"),
+    "double-free": ("""static int *_Atomic q; static void *a(void *p) { free(atomic_load(&q)); return p; }
+        int main(void) { q = malloc(4); go(a, a); return 0; }""", "double free|data race"),
+    "bounds": ("""static void *a(void *p) { char *s = malloc(4); s[4] = 0; free(s); return p; }
+        int main(void) { go(a, a); return 0; }""", "heap"),
+    "unwritten": ("""static atomic_int x; static void *a(void *p) { int *s = malloc(8); x += s[1]; free(s); return p; }
+        int main(void) { go(a, a); return 0; }""", "heap"),
+    "leak": ("""static atomic_int x; static void *a(void *p) { x++; int *s = malloc(8); *s = 1; return p; }
+        int main(void) { go(a, a); return 0; }""", "leak"),
+    "crash": ("""static int *_Atomic q; static int x; static void *a(void *p) { atomic_store(&q, &x); return p; }
+        static void *b(void *p) { *(volatile int *)atomic_load(&q); return p; } int main(void) { go(a, b); return 0; }""",
+              "heap|crash"),
+    "unlock": (LOCKED + """static void *a(void *p) { pthread_mutex_unlock(&l); return p; } int main(void) { go(a, a);
+        return 0; }""", "misuse"),
+    "join-twice": ("""static void *a(void *p) { return p; } int main(void) { go(a, a); pthread_join(t[0], 0); return 0; }""",
+                   "misuse"),
+    "barrier": ("""static pthread_barrier_t b; static atomic_int x; static void *a(void *p) { x++; pthread_barrier_wait(&b);
+        assert(x == 2); return p; } int main(void) { pthread_barrier_init(&b, 0, 2); go(a, a); pthread_barrier_destroy(&b);
+        return 0; }""", None),
+    "rwlock": ("""static pthread_rwlock_t r = PTHREAD_RWLOCK_INITIALIZER; static int x; static void *a(void *p) {
+        pthread_rwlock_wrlock(&r); x++; pthread_rwlock_unlock(&r); return p; } static void *b(void *p) {
+        pthread_rwlock_rdlock(&r); int y = x; assert(x == y); pthread_rwlock_unlock(&r); return p; }
+        int main(void) { go(a, b); return 0; }""", None),
+    "once": ("""static pthread_once_t o = PTHREAD_ONCE_INIT; static int x; static void f(void) { x++; }
+        static void *a(void *p) { pthread_once(&o, f); assert(x == 1); return p; } int main(void) { go(a, a); return 0; }""",
+             None),
+    "keys": ("""static pthread_key_t k; static atomic_int n; static void d(void *p) { n += *(int *)p; free(p); }
+        static void *a(void *p) { int *v = malloc(4); *v = 1; pthread_setspecific(k, v); assert(pthread_getspecific(k) == v);
+        return p; } int main(void) { pthread_key_create(&k, d); go(a, a); assert(n == 2); return 0; }""", None),
+    "tls": ("""static _Thread_local int mine = 7; static atomic_int x; static void *a(void *p) { assert(mine == 7);
+        mine++; x++; assert(mine == 8); return p; } int main(void) { go(a, a); return 0; }""", None),
+    "c11": ("""static mtx_t q; static int x; static int a(void *p) { mtx_lock(&q); x++; mtx_unlock(&q); return p == 0; }
+        int main(void) { thrd_t s[2]; int r; mtx_init(&q, mtx_plain); for (int i = 0; i < 2; i++) thrd_create(&s[i], a, 0);
+        for (int i = 0; i < 2; i++) { thrd_join(s[i], &r); assert(r == 1); } mtx_destroy(&q); assert(x == 2); return 0; }""",
+            None),
+}
+
+#: file, flags, options, executions, under SC
+GOLDEN = [("inc", "-DN=2 -DK=1", [], 4), ("inc", "-DN=3 -DK=2", [], 7134), ("faa", "-DN=3", [], 90), ("sb", "", [], 3),
+          ("iriw", "", [], 15), ("writers", "-DN=5", [], 120), ("lastzero", "-DN=5", [], 64), ("treiber", "", [], 40),
+          ("msq", "-DNP=2 -DNC=1", [], 188), ("msq", "-DNP=2 -DNC=2", [], 11198), ("chaselev", "-DNT=2", [], 332),
+          ("seqlock", "-DN=2", [], 121), ("dekkertry", "", [], 7), ("spinlock", "-DN=3", [], 6), ("ttas", "-DN=3", [], 36),
+          ("ticket", "-DN=3", [], 6), ("mcs", "-DN=3", [], 66), ("spsc", "-DN=3", [], 44), ("mpsc", "-DNP=3", [], 48),
+          ("nemesis", "", [], 16)]
+
+
+@unittest.skipUnless(os.uname().machine == "x86_64" and shutil.which("objdump"), "the explorer is for x86-64")
+class Check(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.at = Path(self.folder.name)
+
+    def run_check(self, *argv: str) -> tuple[int, dict, str]:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check.main([argv[0], "--json", str(self.at / "a.json"), "--save", str(self.at / "a.replay"), *argv[1:]])
+        return code, json.loads((self.at / "a.json").read_text(encoding="utf-8")), out.getvalue()
+
+    def program(self, text: str, name: str = "p.c") -> str:
+        (self.at / name).write_text(HEAD + text, encoding="utf-8")
+        return str(self.at / name)
+
+    def test_kinds(self) -> None:
+        for name, (text, kind) in PROGRAMS.items():
+            with self.subTest(name):
+                code, answer, out = self.run_check(self.program(text, name + ".c"))
+                if kind is None:
+                    self.assertEqual((code, answer["verdict"], answer["blocked"]), (0, "ok", 0), out)
+                else:
+                    self.assertEqual((code, answer["verdict"]), (1, "bug"), out)
+                    self.assertIn(answer["message"].split(":")[0], kind.split("|"), out)
+                    self.assertIn(name + ".c:", out)
+
+    def test_golden(self) -> None:
+        folder = check.ROOT / "dscheck" / "golden"
+        if not folder.exists():
+            self.skipTest("no golden programs here")
+        for name, flags, options, count in GOLDEN:
+            with self.subTest(name, flags=flags):
+                code, answer, _ = self.run_check(str(folder / f"{name}.c"), *options, "--", *flags.split())
+                self.assertEqual((code, answer["executions"], answer["blocked"]), (0, count, 0))
+
+    def test_replay(self) -> None:
+        file = self.program(PROGRAMS["abba"][0])
+        self.run_check(file)
+        for _ in range(3):
+            code, answer, _ = self.run_check(file, "--replay", str(self.at / "a.replay"))
+            self.assertEqual((code, answer["message"].split(":")[0]), (1, "deadlock"))
+
+    def test_jobs_and_shards(self) -> None:
+        text = """static atomic_int x; static void *a(void *p) { for (int i = 0; i < 3; i++) { int v = x; x = v + 1; }
+            return p; } int main(void) { go(a, a); return 0; }"""
+        file = self.program(text)
+        whole = self.run_check(file)[1]["executions"]
+        self.assertEqual(self.run_check(file, "--jobs", "2")[1]["executions"], whole)
+        parts = [self.run_check(file, "--shard", f"{i}/3")[1]["executions"] for i in range(3)]
+        self.assertEqual(sum(parts), whole)
+        self.assertGreater(min(parts), 0)
+
+    def test_branches(self) -> None:
+        weak = """static atomic_int x; static void *a(void *p) { int e = 0; if (atomic_compare_exchange_weak(&x, &e, 1))
+            return p; assert(e != 0); return p; } int main(void) { go(a, a); return 0; }"""
+        fails = """static void *a(void *p) { int *q = malloc(4); assert(q); free(q); return p; } int main(void) { go(a, a);
+            return 0; }"""
+        wakes = LOCKED + """static int done; static void *a(void *p) { pthread_mutex_lock(&l);
+            if (!done) { pthread_cond_wait(&c, &l); assert(done); } pthread_mutex_unlock(&l); return p; }
+            static void *b(void *p) { pthread_mutex_lock(&l); done = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&l);
+            return p; } int main(void) { go(a, b); return 0; }"""
+        reuse = """static int *_Atomic seen; static atomic_int same; static void *a(void *p) { int *q = malloc(4); free(q);
+            int *r = malloc(4); if (q == r) same = 1; free(r); return p; }
+            int main(void) { go(a, a); assert(!same); return 0; }"""
+        for text, option in ((weak, ["--spurious-cas"]), (fails, ["--malloc-fail"]), (wakes, ["--spurious-wake"])):
+            file = self.program(text)
+            self.assertEqual(self.run_check(file)[0], 0, option)
+            self.assertEqual(self.run_check(file, *option)[0], 1, option)
+        file = self.program(reuse)
+        self.assertEqual((self.run_check(file, "--reuse", "off")[0], self.run_check(file)[0]), (0, 1))
+
+    def test_retry_as_await(self) -> None:
+        text = """static atomic_int x; static void *a(void *p) { int v = x; while (!atomic_compare_exchange_strong(&x, &v, v + 1))
+            ; return p; } int main(void) { go(a, a); assert(x == 2); return 0; }"""
+        file = self.program(text)
+        whole, fewer = self.run_check(file)[1], self.run_check(file, "--retry-as-await")[1]
+        self.assertEqual(fewer["verdict"], "ok")
+        self.assertLess(fewer["executions"], whole["executions"])
+
+    def test_bounds_are_named(self) -> None:
+        file = self.program(PROGRAMS["lost"][0])
+        for options in (["--bound", "1"], ["--strategy", "random", "--budget", "2000"],
+                        ["--strategy", "pct", "--budget", "2000"]):
+            code, answer, _ = self.run_check(file, *options)
+            self.assertEqual(code, 1, options)
+            self.assertTrue(answer["bound"], options)
+        file = self.program(PROGRAMS["no-race"][0])
+        code, answer, out = self.run_check(file, "--bound", "1")
+        self.assertEqual((code, answer["bound"]), (0, "at most 1 preemptions"))
+        self.assertIn("nothing wrong found", out)
+        self.assertEqual(self.run_check(file, "--budget", "1")[0], 3)
+
+    def test_refusals(self) -> None:
+        right = PROGRAMS["no-race"][0]
+        for text, flags, word in ((right.replace("x++;", 'x++; __asm__ volatile("lock; incl %0" : "+m"(x));'), [], "assembly"),
+                                  (right.replace("x++;", "x++; extern int unknown_(void); unknown_();"), [], "unknown_")):
+            code, answer, _ = self.run_check(self.program(text), "--", *flags)
+            self.assertEqual((code, answer["verdict"]), (77, "unsupported"))
+            self.assertIn(word, answer["message"])
+        code, answer, _ = self.run_check(self.program(right), "--", "-flto", "-O3")
+        self.assertEqual(code, 0)                       # our flags come last
+        with self.assertRaises(Stop):
+            self.run_check(self.program("nonsense"))
+
+    def test_warnings(self) -> None:
+        (self.at / "one.c").write_text("#include <stdatomic.h>\natomic_int x; int main(void) { x = 1; return 0; }",
+                                       encoding="utf-8")
+        self.assertIn("only one thread", self.run_check(str(self.at / "one.c"))[2])
+        apart = """static atomic_int x, y; static void *a(void *p) { x = 1; return p; } static void *b(void *p) { y = 1;
+            return p; } int main(void) { go(a, b); return 0; }"""
+        self.assertIn("ever met", self.run_check(self.program(apart))[2])
+
+    def test_picture(self) -> None:
+        self.run_check(self.program(PROGRAMS["race"][0]), "--picture", str(self.at / "p.dot"))
+        text = (self.at / "p.dot").read_text(encoding="utf-8")
+        self.assertIn("color=red", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

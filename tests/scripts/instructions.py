@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Instructions of a switch and of a spawn with its join, counted by callgrind: no timing, so a test can decide by it.
+
+    instructions.py PROBE
+
+Two runs that differ in nothing but the number of operations; the difference is that of the operations.
+LIMIT is what gcc 12 -O3 makes, and a margin of a quarter: whoever makes a path longer than that finds it here.
+"""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LIMIT = {"yield": 228, "spawn": 724}
+FEW, MANY = 2000, 12000
+
+
+def count(probe: str, kind: str, ops: int) -> int:
+    with tempfile.TemporaryDirectory() as scratch:
+        run = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.path.join(scratch, 'out')}",
+                              probe, kind, str(ops)], capture_output=True, text=True, timeout=240, check=False)
+    found = re.search(r"Collected : (\d+)", run.stderr)
+    if run.returncode != 0 or found is None:
+        print(run.stderr)
+        sys.exit(f"instructions: {probe} {kind} under callgrind: exit {run.returncode}")
+    return int(found[1])
+
+
+def main() -> int:
+    if shutil.which("valgrind") is None:
+        print("instructions: no valgrind: skipped")
+        return 77
+    faults = []
+    for kind, limit in LIMIT.items():
+        each = (count(sys.argv[1], kind, MANY) - count(sys.argv[1], kind, FEW)) / (MANY - FEW)
+        print(f"{kind}: {each:.1f} instructions an operation, at most {limit}")
+        if not limit / 4 < each <= limit:
+            faults.append(f"{kind}: {each:.1f} instructions an operation: {'more than the limit' if each > limit else 'too few to be true'}")
+    print("\n".join(faults) or "instructions: ok")
+    return 1 if faults else 0
+
+
+sys.exit(main())

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The benchmark programs, run for a moment: what each option changes in their record.
+
+    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD
+"""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+ENV = {k: v for k, v in os.environ.items() if not k.startswith("TENTER_")}
+faults: list[str] = []
+
+
+def run(program: str, *words: str, code: int = 0) -> dict[str, Any]:
+    command = [program, "--json", "--hist", "--warmup", "0", "--reps", "1", *words]
+    done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != code:
+        faults.append(f"{' '.join(command)}: exit {done.returncode}, not {code}: {done.stderr.strip()}")
+        return {}
+    if code != 0:
+        if len(done.stderr.strip().splitlines()) != 1:
+            faults.append(f"{' '.join(command)}: not one line: {done.stderr}")
+        return {}
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+def wanted(what: str, good: bool) -> None:
+    if not good:
+        faults.append(what)
+
+
+def values(said: dict[str, Any], metric: str) -> list[float]:
+    return [s["value"] for s in said.get("samples", []) if s["metric"] == metric]
+
+
+def ways_to_yield(program: str) -> None:
+    stuck_from = {"top": 1, "pop": 2, "swap": None, "tail": None, "global": None, "soft": None}
+    for way, least in stuck_from.items():
+        for blocked in (1, 2, 16):
+            said = run(program, "--scheduler", f"yields:yield={way}", "--workers", "1", "--tasks", "8",
+                       "--blocked", str(blocked), "--bound", "2000", "--turns", "1000")
+            stuck = float(least is not None and blocked >= least)
+            wanted(f"yield={way} blocked {blocked}: livelock {stuck:g}", values(said, "livelock") == [stuck])
+            wanted(f"yield={way} blocked {blocked}: a throughput only without livelock",
+                   bool(values(said, "throughput")) != bool(stuck))
+            wanted(f"yield={way}: cost of a yield", len(values(said, "yield")) == 1)
+            wanted(f"yield={way}: its own name", said.get("binary", {}).get("knobs", {}).get("yield") == way)
+    for hard, some in (("0", False), ("4", True)):
+        said = run(program, "--scheduler", "yields:yield=soft", "--workers", "1", "--blocked", "3", "--hard", hard,
+                   "--turns", "30")
+        if said.get("binary", {}).get("observe") == "counters":
+            wanted(f"--hard {hard}: yields to the cluster's queue",
+                   (said["counters"]["yield_global"] >= 3) == some)
+    said = run(program, "--scheduler", "yields", "--workers", "1", "--work", "1000", "--turns", "0")
+    wanted("--turns 0: no cost", not values(said, "yield"))
+    run(program, "--hogs", "1", "--workers", "1", code=2)
+    run(program, "--hogs", "1", "--workers", "3", "--blocked", "1", code=2)
+    if len(os.sched_getaffinity(0)) >= 2:
+        for way, stuck in (("tail", 1.0), ("global", 0.0)):
+            said = run(program, "--scheduler", f"yields:yield={way}", "--workers", "2", "--hogs", "1", "--blocked", "2",
+                       "--tasks", "2")
+            wanted(f"yield={way} beside a hog: livelock {stuck:g}", values(said, "livelock") == [stuck])
+
+
+def idle_workers(program: str) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        run(program, code=77)
+        return
+    for mode in ("block", "spin", "spin-block"):
+        said = run(program, "--idle", mode, "--spin-us", "5", "--rate", "2000", "--duration", "0.02", "--rest", "0.01")
+        wanted(f"arrivals --idle {mode}: what the runtime says", said.get("binary", {}).get("idle") == mode)
+        wanted(f"arrivals --idle {mode}: spin_us", said.get("binary", {}).get("spin_us") == 5)
+        for metric in ("latency_median", "cpu", "idle_share"):
+            wanted(f"arrivals --idle {mode}: {metric}", len(values(said, metric)) == 1)
+        counted = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"]) if said else 0
+        wanted(f"arrivals --idle {mode}: 40 arrivals, not {counted}", counted == 40)
+        if said.get("binary", {}).get("observe") == "counters" and mode == "spin":
+            wanted("arrivals --idle spin: nobody parks", said["counters"]["park"] == 0)
+
+
+def clocks(program: str) -> None:
+    for clock in ("vdso", "syscall", "tsc", "none"):
+        said = run(program, "--packets", "500", "--clock", clock)
+        there = bool(said["hist"]["latency"]["buckets"]) if said else False
+        wanted(f"{program} --clock {clock}: latencies", there == (clock != "none"))
+        wanted(f"{program} --clock {clock}: throughput", values(said, "throughput") > [0])
+        wanted(f"{program} --clock {clock}: cost", said.get("counters", {}).get("clock_read_ns", -1) >= 0)
+        if there:
+            most = said["hist"]["latency"]["buckets"][-1][0]
+            wanted(f"{program} --clock {clock}: a latency of {most} ns in ns", most < 60e9)
+
+
+def counters(program: str) -> None:
+    said = run(program, "--packets", "500", "--counters", "none")
+    wanted("--counters none: none", "sw_page_faults" not in said.get("counters", {}))
+    for source, names in (("perf", ("hw_cycles", "hw_stalled_backend")), ("likwid", ())):
+        said = run(program, "--packets", "500", "--counters", source, "--likwid-group", "CLOCK")
+        found, missing = said.get("counters", {}), said.get("unavailable", {})
+        wanted(f"--counters {source}: a task clock", found.get("sw_task_clock_ns", 0) > 0)
+        for name in names:
+            wanted(f"{name}: a number, or null with a reason",
+                   name in found and (found[name] is None) == bool(missing.get(name)) and found[name] != 0)
+        wanted(f"--counters {source}: each null has its reason",
+               {n for n, v in found.items() if v is None} == set(missing))
+
+
+def main() -> int:
+    yielding, arriving, packet, pthread = sys.argv[1:5]
+    ways_to_yield(yielding)
+    idle_workers(arriving)
+    for program in (packet, pthread):
+        clocks(program)
+        counters(program)
+    print("\n".join(faults) or "workloads: ok")
+    return 1 if faults else 0
+
+
+sys.exit(main())

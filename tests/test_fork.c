@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fork: a child that execs, from a plain thread, from a fibre and from a blocking call; one that goes on is refused the
+ * parent's runtimes, and may start its own.
+ */
+#include "harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static tn_runtime *rt;
+static tn_fibre *waits, *ended;
+static tn_waiter waiter;
+
+static void *echo(void *arg)
+{
+    return arg;
+}
+
+static void *wait_here(void *arg)
+{
+    waiter = tn_wait_prepare();
+    CHECK_EQUAL(tn_wait(TN_FOREVER, NULL), 0);
+    return arg;
+}
+
+static void start(void)
+{
+    struct tn_config c = with(2, NULL);
+    c.poller = "null:park=source"; /* with a descriptor */
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    CHECK_EQUAL(tn_spawn(&waits, &(struct tn_attr){.runtime = rt}, wait_here, NULL), 0);
+    CHECK_EQUAL(tn_spawn(&ended, &(struct tn_attr){.runtime = rt}, echo, NULL), 0);
+    nap_us(2000);
+}
+
+/* The parent's runtime is as it was. */
+static void stop(void)
+{
+    CHECK(tn_wake(waiter));
+    CHECK_EQUAL(tn_join(waits, NULL), 0);
+    CHECK_EQUAL(tn_join(ended, NULL), 0);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* ---- exec: the new program has no descriptor of the parent's runtime ---- */
+
+static void exec_shell(void)
+{
+    execl("/bin/sh", "sh", "-c", "n=0; for f in /proc/self/fd/*; do n=$((n + 1)); done; exit $n", (char *)NULL);
+    _exit(99);
+}
+
+static unsigned open_now(void)
+{
+    pid_t child = fork();
+    int status = 0;
+    if (child == 0)
+        exec_shell();
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 99;
+}
+
+static void *open_in_fibre(void *arg)
+{
+    *(unsigned *)arg = open_now();
+    return NULL;
+}
+
+static void *open_in_call(void *arg)
+{
+    tn_blocking(open_in_fibre, arg, NULL);
+    return NULL;
+}
+
+static void test_exec(void)
+{
+    unsigned before = open_now(), in_fibre = 0, in_call = 0;
+    tn_fibre *f;
+    CHECK(before > 0 && before < 90);
+    start();
+    CHECK_EQUAL(open_now(), before);
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, open_in_fibre, &in_fibre), 0);
+    CHECK_EQUAL(tn_join(f, NULL), 0);
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, open_in_call, &in_call), 0);
+    CHECK_EQUAL(tn_join(f, NULL), 0);
+    CHECK_EQUAL(in_fibre, before);
+    CHECK_EQUAL(in_call, before);
+    stop();
+}
+
+/* ---- going on ---- */
+
+/* Bits of what is wrong. Nothing of the test harness in the child: other threads may hold its locks. */
+static int refused(void)
+{
+    tn_fibre *f;
+    tn_cluster *cl = tn_cluster_first(rt), *other;
+    struct tn_config c = with(1, NULL);
+    uintptr_t handle;
+    int wrong = 0;
+    wrong |= (tn_fibre_self() != NULL || tn_worker_self() != -1) << 0;
+    wrong |= (tn_spawn(&f, &(struct tn_attr){.runtime = rt}, echo, NULL) != EPERM) << 1;
+    wrong |= (tn_spawn(&f, NULL, echo, NULL) != EPERM || tn_sleep(1) != EPERM || tn_migrate(cl) != EPERM) << 2;
+    wrong |= (tn_join(waits, NULL) != EPERM || tn_join(ended, NULL) != EPERM || tn_detach(waits) != EPERM) << 3;
+    wrong |= (tn_wake(waiter)) << 4;
+    wrong |= (tn_stop(rt) != EPERM || tn_cluster_create(rt, &c, &other) != EPERM) << 5;
+    wrong |= (tn_workers_add(cl, 1) != EPERM || tn_workers_remove(cl, 1) != EPERM || tn_workers(cl) != 0 ||
+              tn_worker_thread(cl, 0, &handle) != EPERM)
+             << 6;
+    return wrong;
+}
+
+static void *spawn_in_child(void *arg)
+{
+    tn_fibre *f;
+    void *value = NULL;
+    for (int i = 0; i < 50; i++)
+        if (tn_spawn(&f, NULL, echo, arg) != 0 || tn_join(f, &value) != 0 || value != arg)
+            return NULL;
+    if (tn_spawn(&f, &(struct tn_attr){.runtime = rt}, echo, NULL) != EPERM) /* still refused */
+        return NULL;
+    return tn_blocking(echo, arg, &value) == 0 && tn_sleep(1000) == 0 ? value : NULL;
+}
+
+static int goes_on(void)
+{
+    struct tn_config c = with(2, NULL);
+    void *value = NULL;
+    int wrong = refused();
+    if (wrong == 0 && !build_has("sanitize=thread")) /* which allows no thread in such a child */
+        wrong = tn_run(&c, spawn_in_child, &c, &value) != 0 || value != &c ? 1 << 7 : 0;
+    return wrong;
+}
+
+struct in_child {
+    int (*fn)(void);
+    int status;
+    char said[1024];
+};
+
+static void *fork_and(void *arg)
+{
+    struct in_child *in = arg;
+    int out[2];
+    size_t n = 0;
+    ssize_t got;
+    if (pipe2(out, O_CLOEXEC) != 0)
+        return NULL;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(out[1], STDERR_FILENO);
+        alarm(30);
+        if (in->fn == NULL)
+            return NULL; /* out of the fibre's function */
+        _exit(in->fn());
+    }
+    close(out[1]);
+    while ((got = read(out[0], in->said + n, sizeof in->said - 1 - n)) > 0)
+        n += (size_t)got;
+    in->said[n] = '\0';
+    close(out[0]);
+    waitpid(child, &in->status, 0);
+    return NULL;
+}
+
+static void *fork_in_call(void *arg)
+{
+    tn_blocking(fork_and, arg, NULL);
+    return NULL;
+}
+
+static void went_on(const struct in_child *in, const char *where)
+{
+    bool good = CHECK(exited(in->status, 0));
+    const char *line = strstr(in->said, "refused in a child of fork()");
+    good = CHECK(line != NULL && strstr(line + 1, "refused") == NULL) && good; /* said once */
+    if (!good)
+        harness_note("from a %s: status %x, it said: %s", where, (unsigned)in->status, in->said);
+}
+
+static void in_fibre(void *(*fn)(void *), struct in_child *in)
+{
+    tn_fibre *f;
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, fn, in), 0);
+    CHECK_EQUAL(tn_join(f, NULL), 0);
+}
+
+static void test_goes_on(void)
+{
+    struct in_child in = {.fn = goes_on};
+    start();
+    fork_and(&in);
+    went_on(&in, "plain thread");
+    in_fibre(fork_and, &in);
+    went_on(&in, "fibre");
+    in_fibre(fork_in_call, &in);
+    went_on(&in, "blocking call");
+    stop();
+}
+
+static void test_returns(void)
+{
+    struct in_child in = {.fn = NULL};
+    start();
+    in_fibre(fork_and, &in);
+    CHECK(killed(in.status, 6));
+    CHECK(strstr(in.said, "its worker stayed in the parent") != NULL);
+    stop();
+}
+
+int main(void)
+{
+    static const struct test tests[] = {
+        {"a child that execs", test_exec},
+        {"a child that goes on", test_goes_on},
+        {"a fibre that returns in a child", test_returns},
+    };
+    return HARNESS_RUN("fork", tests);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A thousand rounds of a runtime's life leave no thread, no descriptor, no byte. Linked with --wrap for the calls by which
+ * memory and address space come and go, so that they are counted, to the byte.
+ */
+#include "harness.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static _Atomic(long) blocks, bytes, mapped, calls;
+
+void *__real_aligned_alloc(size_t, size_t);
+void *__real_malloc(size_t);
+void *__real_calloc(size_t, size_t);
+void *__real_realloc(void *, size_t);
+void __real_free(void *);
+void *__real_mmap(void *, size_t, int, int, int, off_t);
+void *__real_mmap64(void *, size_t, int, int, int, off_t);
+int __real_munmap(void *, size_t);
+void *__wrap_aligned_alloc(size_t, size_t);
+void *__wrap_malloc(size_t);
+void *__wrap_calloc(size_t, size_t);
+void *__wrap_realloc(void *, size_t);
+void __wrap_free(void *);
+void *__wrap_mmap(void *, size_t, int, int, int, off_t);
+void *__wrap_mmap64(void *, size_t, int, int, int, off_t); /* its name with 64-bit offsets */
+int __wrap_munmap(void *, size_t);
+
+static void *count(void *p, long sign)
+{
+    if (p != NULL) {
+        atomic_fetch_add(&blocks, sign);
+        atomic_fetch_add(&bytes, sign * (long)malloc_usable_size(p));
+        atomic_fetch_add(&calls, 1);
+    }
+    return p;
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return count(__real_aligned_alloc(alignment, size), 1);
+}
+void *__wrap_malloc(size_t size)
+{
+    return count(__real_malloc(size), 1);
+}
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return count(__real_calloc(n, size), 1);
+}
+void *__wrap_realloc(void *p, size_t size)
+{
+    count(p, -1);
+    return count(__real_realloc(p, size), 1);
+}
+void __wrap_free(void *p)
+{
+    __real_free((count(p, -1)));
+}
+static void *count_map(void *p, size_t size)
+{
+    if (p != MAP_FAILED) {
+        atomic_fetch_add(&mapped, (long)size);
+        atomic_fetch_add(&calls, 1);
+    }
+    return p;
+}
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    return count_map(__real_mmap(at, size, protection, flags, fd, offset), size);
+}
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    return count_map(__real_mmap64(at, size, protection, flags, fd, offset), size);
+}
+int __wrap_munmap(void *at, size_t size)
+{
+    int rc = __real_munmap(at, size);
+    if (rc == 0)
+        atomic_fetch_sub(&mapped, (long)size);
+    return rc;
+}
+
+/* ---- a round that uses everything that takes memory ---- */
+
+static void nothing_to_do(void *value)
+{
+    (void)value;
+}
+static tn_key key[8] = {{nothing_to_do}};
+
+static void *echo(void *arg)
+{
+    return arg;
+}
+
+static void *uses_things(void *arg)
+{
+    for (int i = 0; i < 8; i++)
+        tn_local_set(&key[i], arg);
+    tn_blocking(echo, arg, NULL);
+    tn_sleep(1000);
+    return arg;
+}
+
+static void *never_ends(void *arg)
+{
+    uses_things(arg);
+    tn_sleep(UINT64_C(3600000000000));
+    return arg;
+}
+
+static void one_round(int i)
+{
+    struct tn_config c = with(1 + i % 3, NULL);
+    tn_runtime *rt;
+    tn_cluster *second;
+    tn_fibre *f[4];
+    c.on_demand = i % 2;
+    c.poller = i % 3 == 0 ? "null:park=source" : NULL;
+    c.monitor_us = i % 4 == 0 ? 200 : 0;
+    c.pool_ms = i % 5 == 0 ? 0 : 100;
+    c.slots = 4;
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    if (i % 7 == 0)
+        CHECK_EQUAL(tn_cluster_create(rt, &c, &second), 0);
+    for (int k = 0; k < 4; k++)
+        CHECK_EQUAL(tn_spawn(&f[k], &(struct tn_attr){.runtime = rt, .stack = k == 1 ? 200000 : 0}, uses_things, rt),
+                    0);
+    CHECK_EQUAL(tn_spawn(NULL, &(struct tn_attr){.runtime = rt}, never_ends, rt), 0);
+    if (i % 6 == 0)
+        tn_workers_add(tn_cluster_first(rt), 1);
+    for (int k = 0; k < 4; k++)
+        CHECK_EQUAL(tn_join(f[k], NULL), 0);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+static void test_rounds(void)
+{
+    int rounds = migration_forced() ? 150 : 1000; /* a sanitizer's threads cost milliseconds */
+    one_round(0); /* what the first one brings along: threads of a sanitizer, the calibration */
+    nap_us(50000); /* a thread that has been joined is still counted for a moment */
+    unsigned threads = harness_count("task"), descriptors = harness_count("fd");
+    long b = atomic_load(&blocks), n = atomic_load(&bytes), m = atomic_load(&mapped), before = atomic_load(&calls);
+    unsigned bad = 0;
+    for (int i = 0; i < rounds && bad < 5; i++) {
+        one_round(i);
+        bad += !CHECK_EQUAL(atomic_load(&blocks), b) || !CHECK_EQUAL(atomic_load(&bytes), n) ||
+               !CHECK_EQUAL(atomic_load(&mapped), m);
+    }
+    CHECK(atomic_load(&calls) - before > 5L * rounds); /* it does count */
+    CHECK_EQUAL(harness_count("fd"), descriptors);
+    CHECK(EVENTUALLY(harness_count("task") == threads));
+}
+
+int main(void)
+{
+    static const struct test tests[] = {
+        {"a thousand rounds leave no thread, descriptor or byte", test_rounds},
+    };
+    return HARNESS_RUN("leaks", tests);
+}
