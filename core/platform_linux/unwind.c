@@ -50,27 +50,8 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *c, void *arg)
     return _URC_NO_REASON;
 }
 
-/* Calls the unwinder, and tells it by its own unwind information that its caller is not its caller but the context
- * `where` (kept in rbx): the CFA is where->sp, the return address and rbp are saved in *where. */
+/* In unwind.S: calls the unwinder as if it were called where `where` is. */
 void unwind_from(_Unwind_Trace_Fn fn, void *arg, const struct tn_where *where) __attribute__((visibility("hidden")));
-__asm__(".pushsection .text\n"
-        ".hidden unwind_from\n"
-        ".globl unwind_from\n"
-        ".type unwind_from, @function\n"
-        "unwind_from:\n"
-        ".cfi_startproc\n"
-        ".cfi_signal_frame\n" /* its "return address" is where it is, not behind a call */
-        "pushq %rbx\n"
-        "movq %rdx, %rbx\n"
-        ".cfi_escape 0x0f, 3, 0x73, 8, 0x06\n" /* CFA = *(rbx + 8) */
-        ".cfi_escape 0x10, 16, 2, 0x73, 0\n"   /* rip is at rbx */
-        ".cfi_escape 0x10, 6, 2, 0x73, 16\n"   /* rbp is at rbx + 16 */
-        "call _Unwind_Backtrace@PLT\n"
-        "popq %rbx\n"
-        "ret\n"
-        ".cfi_endproc\n"
-        ".size unwind_from, . - unwind_from\n"
-        ".popsection\n");
 
 unsigned tn_backtrace(const struct tn_where *where, uintptr_t low, uintptr_t high, uintptr_t *pc, unsigned max)
 {
