@@ -123,6 +123,7 @@ TN_API int tn_blocking(void *(*fn)(void *), void *arg, void **value)
         COUNT(w, COUNT_BLOCKING);
         b.err = *w->errno_at;
         b.waiter = tn_wait_prepare();
+        tn_wait_note("blocking call", (const void *)(uintptr_t)fn);
         submit(w, &cluster_of(w->pub.cluster)->rt->blocking, &b.call);
         tn_wait(TN_FOREVER, NULL);
         *((struct worker *)tn_self_now())->errno_at = b.err; /* perhaps another worker's thread by now */
@@ -148,6 +149,19 @@ bool blocking_is_self(struct blocking_pool *pool)
         is = t->number == number;
     tn_spinlock_unlock(&pool->lock);
     return is;
+}
+
+/* For diagnoses: how many of its threads are idle, and how many there are; who runs a call is not idle. False: it cannot
+ * be told now. */
+bool blocking_threads(struct blocking_pool *pool, unsigned *idle, unsigned *all)
+{
+    if (!tn_spinlock_try_lock(&pool->calls.lock))
+        return false;
+    for (struct tn_pool_thread *t = pool->calls.idle; t != NULL; t = t->next)
+        ++*idle;
+    *all += pool->calls.n;
+    tn_spinlock_unlock(&pool->calls.lock);
+    return true;
 }
 
 /* When no fibre of the runtime runs any more. Waits for the calls that are under way; those that wait are dropped, as

@@ -23,7 +23,11 @@ enum { CONFIG_STACK_MIN = 16384, SLOTS_TO_REPLACE = 64 };
       "003 §4.4.3")                                                                                                  \
     K(monitor_us, NULL, 0, 0, 1000000, "us",                                                                         \
       "how often a monitor looks for workers that are stuck in the kernel, to replace them; 0: never", "003 §4.4.3") \
-    K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")
+    K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")                                            \
+    K(deadlock, "off|dump|abort", 2, 0, 2, "", "when every fibre is blocked for ever: tell which, and why", "")      \
+    K(stall_ms, NULL, 0, 0, 1 << 30, "ms",                                                                           \
+      "tell when a worker or a ready fibre has not moved for so long; 0: do not look", "")                           \
+    K(sigquit, "off|dump|die", 2, 0, 2, "", "SIGQUIT: tell what each fibre does; then go on, or die", "")
 
 #define ROW(k, choices, initial, low, high, unit, help, from) \
     {#k, choices, initial, low, high, unit, help, from, TN_NOT_FIXED},

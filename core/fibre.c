@@ -43,7 +43,7 @@ static inline void release(struct worker *w, struct fibre *f)
 {
     struct runtime *rt = cluster_of(f->pub.cluster)->rt;
     /* Whoever joins or detaches it once more finds this, until the memory serves another. relaxed: misuse only */
-    atomic_store_explicit(&f->join, TN_JOIN_DETACHED, memory_order_relaxed);
+    atomic_store_explicit(&f->join, TN_JOIN_FREE, memory_order_relaxed);
     if (!TN_STACKS_POOLED)
         stack_detach(&rt->stacks, f);
     if (TN_STACKS_POOLED && f->exclusive_stack) {
@@ -70,6 +70,7 @@ static __attribute__((noinline)) void tell_joiner(struct worker *w, struct fibre
 {
     if ((joiner & TN_JOIN_TAGS) == TN_JOIN_THREAD) {
         struct thread_joiner *t = tn_joinword_joiner(joiner);
+        diagnose_unblocks();
         atomic_store_explicit(&t->done, 1, memory_order_relaxed); /* relaxed: J1 orders what matters */
         tn_unpark(&t->done, 1);
     } else {
@@ -325,10 +326,14 @@ static __attribute__((noinline)) int join_thread(struct fibre *f)
     _Alignas(16) struct thread_joiner self; /* room for the tag */
     atomic_init(&self.done, 0);
     uintptr_t open = TN_JOIN_OPEN;
-    if (!tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open))
+    struct runtime *rt = runtime_of(&f->pub);
+    diagnose_blocks();
+    if (!tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open)) {
+        diagnose_unblocks();
         return open == TN_JOIN_DONE ? 0 : EINVAL;
+    }
     while (atomic_load_explicit(&self.done, memory_order_relaxed) == 0) /* relaxed: J1 follows */
-        tn_park(&self.done, 0, TN_FOREVER);
+        diagnose_await(rt, &self.done);
     tn_joinword_await(&f->join);
     return 0;
 }
@@ -340,7 +345,9 @@ static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *
     wait_open(self);
     if (!tn_joinword_register(&f->join, mine, &open))
         return open == TN_JOIN_DONE ? 0 : EINVAL;
+    self->joins = f;
     int rc = tn_wait(deadline, token);
+    self->joins = NULL;
     if (rc != 0 && tn_joinword_give_up(&f->join, mine))
         return rc;
     tn_joinword_await(&f->join); /* too late to give up: it has ended */
@@ -355,8 +362,10 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
     if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
         return EPERM;
     uintptr_t state = tn_joinword_look(&f->join);
-    if (w != NULL && f == w->current)
+    if (w != NULL && f == w->current) {
+        diagnose_misuse(f, "joins itself");
         return EDEADLK;
+    }
     if (TN_LOCK_CHECK && w != NULL)
         tn_lock_check(w->current->name); /* whether it will switch or not */
     if (state != TN_JOIN_DONE) {
@@ -369,7 +378,10 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
             rc = join_timed(w, f, deadline, token);
         else {
             struct joining j = {f, TN_JOIN_OPEN};
+            struct fibre *self = w->current;
+            self->joins = f;
             w = suspend(w, commit_join, &j);
+            self->joins = NULL;
             if (j.found != TN_JOIN_OPEN && j.found != TN_JOIN_DONE)
                 rc = EINVAL; /* somebody else joined or detached it meanwhile */
         }

@@ -9,6 +9,7 @@
 #include "scheduler.h"
 #include "poller.h"
 #include "idle.h"
+#include "diagnose.h"
 #include "joinword.h"
 #include "keeper.h"
 #include "pool.h"
@@ -24,6 +25,13 @@
 
 /* ---- fibres ---- */
 
+/* What the wait number `seq` of a fibre is for; of any other wait it says nothing (tn_wait_note). */
+struct tn_wait_note {
+    const char *what;
+    const void *object;
+    uint64_t seq;
+};
+
 /* fibre.join: see joinword.h; fibre.wait: see waitword.h. */
 struct fibre {
     struct tn_fibre pub;
@@ -31,8 +39,9 @@ struct fibre {
     /* the fibre itself, on whatever worker it runs */
     void *(*fn)(void *);
     void *value; /* argument, then result */
-    int saved_errno;
-    uint32_t exclusive_stack; /* of an unusual size: its pages; 0: from the pool */
+    /* Low half: its errno while it is off a worker. High half: the watchdog's mark, which goes each time that the fibre
+     * has run, since the switch stores the whole word (diagnose.c). */
+    _Atomic(uint64_t) saved_errno;
 
     /* anyone */
     tn_joinword join;
@@ -46,7 +55,14 @@ struct fibre {
     struct tn_timer timer;                /* under the timers' lock */
     struct fibre *token_next, **token_at; /* under the token's lock */
 
-    char *stack; /* lowest usable byte; constant where stacks are pooled, else NULL when there is none */
+    uint32_t exclusive_stack; /* of an unusual size: its pages; 0: from the pool */
+
+    /* the fibre itself, for diagnoses */
+    struct fibre *joins; /* whom it waits for in tn_join; NULL: it does not */
+    struct tn_wait_note note;
+
+    struct fibre *next_block; /* of all control blocks of the runtime, living or not, constant */
+    char *stack;              /* lowest usable byte; constant where stacks are pooled, else NULL when there is none */
 #if !TN_STACKS_POOLED
     char *top;          /* one past the highest; where stacks are pooled that is this block */
     size_t stack_bytes; /* of the mapping */
@@ -69,6 +85,17 @@ static inline char *stack_top(const struct fibre *f)
 #else
     return f->top;
 #endif
+}
+
+/* Between which addresses its frames lie, for back-traces. A split stack has further segments anywhere. */
+static inline uintptr_t stack_low(const struct fibre *f)
+{
+    return TN_STACKS_SPLIT ? 1 : (uintptr_t)f->stack;
+}
+
+static inline uintptr_t stack_high(const struct fibre *f)
+{
+    return TN_STACKS_SPLIT ? UINTPTR_MAX : (uintptr_t)stack_top(f);
 }
 
 /* How far below its end the stack of a block in a slab of blocks begins. */
@@ -140,9 +167,15 @@ struct worker {
     /* anyone */
     _Alignas(TN_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; from others: DUE_* */
     _Atomic(bool) leave;
-    _Atomic(uint32_t) number; /* its thread's, for the monitor; 0: not yet running */
-    bool stuck;               /* the monitor's: it has not answered, and sleeps in the kernel */
+    bool stuck; /* the monitor's: it has not answered, and sleeps in the kernel */
     struct tn_idle_slot slot;
+
+    /* for diagnoses */
+    _Atomic(bool) alive;       /* its thread runs worker_main */
+    _Atomic(uint32_t) parks;   /* times that it has announced to park */
+    struct tn_stopped stopped; /* its thread, while a dump looks at it */
+    uint32_t seen;             /* the watchdog's: its ticks at the last look */
+    unsigned still;            /* and looks since they moved */
 
     /* under the cluster's life lock */
     struct tn_thread thread;
@@ -200,13 +233,15 @@ struct runtime {
     struct blocking_pool blocking;
     struct monitor monitor;
     struct locals locals;
-    unsigned process;        /* tn_process() when it was started */
-    struct tn_spinlock lock; /* clusters */
-    struct cluster *clusters, *first;
+    unsigned process;                   /* tn_process() when it was started */
+    struct tn_spinlock lock;            /* clusters */
+    _Atomic(struct cluster *) clusters; /* written under the lock; read without it by diagnoses */
+    struct cluster *first;
     _Atomic(bool) stopping;
     _Atomic(uint32_t) visitors; /* threads of outside that make a fibre ready right now */
     uint64_t seed;
     unsigned next_cpu;
+    struct diagnosis diagnosis;
 };
 
 static inline struct fibre *fibre_of(struct tn_fibre *f)
@@ -256,6 +291,7 @@ void locals_fini(struct locals *l);
 void blocking_init(struct blocking_pool *pool, unsigned max, tn_time patience);
 void blocking_fini(struct blocking_pool *pool);
 bool blocking_is_self(struct blocking_pool *pool);
+bool blocking_threads(struct blocking_pool *pool, unsigned *idle, unsigned *all);
 int monitor_start(struct runtime *rt, tn_time period);
 void monitor_stop(struct runtime *rt);
 

@@ -12,6 +12,8 @@
  *                             timed, thread -> CLOSING  the end tells the joiner, which must not go away meanwhile
  *   close     (the child's)   CLOSING   -> DONE         and is through
  *
+ * FREE: no fibre is there any more; nothing starts from it.
+ *
  * A joiner is a pointer with a tag. A fibre that joins without a deadline registers after it has left its stack, so
  * it can do nothing but wait for this end; one that may give up (TIMED), or is no fibre (THREAD), must be told apart.
  *
@@ -33,7 +35,7 @@
 
 #include "queues/spin.h"
 
-enum { TN_JOIN_OPEN = 0, TN_JOIN_DONE = 1, TN_JOIN_DETACHED = 2, TN_JOIN_CLOSING = 3 };
+enum { TN_JOIN_OPEN = 0, TN_JOIN_DONE = 1, TN_JOIN_DETACHED = 2, TN_JOIN_CLOSING = 3, TN_JOIN_FREE = 5 };
 enum { TN_JOIN_FIBRE = 0, TN_JOIN_TIMED = 4, TN_JOIN_THREAD = 8, TN_JOIN_TAGS = 15 };
 
 typedef _Atomic(uintptr_t) tn_joinword;

@@ -28,6 +28,7 @@ void *keeper_main(void *cluster)
 {
     struct cluster *cl = cluster;
     unsigned quiet = 0;
+    diagnose_own_begins();
     while (atomic_load_explicit(&cl->keeper.word, memory_order_relaxed) != TN_KEEPER_OVER) { /* relaxed: see end() */
         tn_time now = tn_now(), earliest = tn_timers_earliest(&cl->timers), until = now + KEEPER_NS;
         bool needed = keeper_needed(cl);
@@ -43,5 +44,6 @@ void *keeper_main(void *cluster)
             until = earliest > now ? earliest : until;
         tn_park(&cl->keeper.word, TN_KEEPER_AWAKE, until);
     }
+    diagnose_own_ends();
     return NULL;
 }

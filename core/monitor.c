@@ -14,15 +14,15 @@ enum { CALM = 64 }; /* looks for which a replacement is kept after it was last n
 
 static bool is_stuck(struct worker *w)
 {
-    /* relaxed, all three: hints; what a wrong answer costs is a worker too many, or one period */
+    /* relaxed, both: hints; what a wrong answer costs is a worker too many, or one period */
     if (atomic_load_explicit(&w->slot.word, memory_order_relaxed) != TN_SLOT_AWAKE)
         return false;
     if (atomic_load_explicit(&w->due, memory_order_relaxed) != DUE_ASKED) {
         atomic_store_explicit(&w->due, DUE_ASKED, memory_order_relaxed);
         return false;
     }
-    uint32_t number = atomic_load_explicit(&w->number, memory_order_relaxed);
-    return number != 0 && tn_thread_sleeps(number);
+    return atomic_load_explicit(&w->alive, memory_order_acquire) && /* AL0 acquire: its number */
+           tn_thread_sleeps(w->stopped.thread);
 }
 
 static void replace(struct cluster *cl, unsigned n)
@@ -67,14 +67,17 @@ static void *monitor_main(void *arg)
 {
     struct runtime *rt = arg;
     struct monitor *m = &rt->monitor;
+    diagnose_own_begins();
     while (atomic_load_explicit(&m->end, memory_order_relaxed) == 0) { /* relaxed: joined afterwards */
         tn_park(&m->end, 0, tn_now() + m->period);
         tn_spinlock_lock(&rt->lock);
-        struct cluster *cl = rt->clusters; /* grows at its head only, until tn_stop, which ends us first */
+        /* relaxed: under the lock. It grows at its head only, until tn_stop, which ends us first */
+        struct cluster *cl = atomic_load_explicit(&rt->clusters, memory_order_relaxed);
         tn_spinlock_unlock(&rt->lock);
         for (; cl != NULL; cl = cl->next)
             look_after(cl);
     }
+    diagnose_own_ends();
     return NULL;
 }
 

@@ -175,8 +175,71 @@ void *tn_context_switch(void **from, void *to, void *arg);
 /* Which it is: "asm" or "ucontext". */
 extern const char tn_context_name[];
 
+/* Where a debugger finds them, which cannot call us: offsets from the context. `sp` < 0: the stack pointer is the
+ * context's own address plus sp_add. */
+extern const struct tn_context_layout {
+    int32_t pc, fp, sp, sp_add;
+} tn_context_layout;
+
 /* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
 void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
+
+/* ---- looking at a process that is stuck ---- */
+
+/* All of this but tn_on_quit may be called inside a signal handler. */
+
+/* Where a thread or a parked context is: what an unwinder starts from. */
+struct tn_where {
+    uintptr_t pc, sp, fp;
+};
+
+/* Where the caller is. */
+#if defined(__x86_64__)
+#define TN_HERE(w)                                                           \
+    __asm__ volatile("leaq 0(%%rip), %0\n\tmovq %%rsp, %1\n\tmovq %%rbp, %2" \
+                     : "=&r"((w).pc), "=&r"((w).sp), "=&r"((w).fp))
+#elif defined(__aarch64__)
+#define TN_HERE(w) \
+    __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29" : "=&r"((w).pc), "=&r"((w).sp), "=&r"((w).fp))
+#else
+#define TN_HERE(w) ((w) = (struct tn_where){0, 0, 0})
+#endif
+
+/* How many threads the process has; 0: nobody knows. */
+unsigned tn_thread_count(void);
+
+/* Stop the threads of a list, wherever they are, and let them go on. One that has not stopped within `patience` ns (it
+ * blocks the signal, or has ended) has no TN_STOPPED afterwards. One list at a time. */
+enum { TN_STOP_NO, TN_STOP_ASKED, TN_STOPPED };
+struct tn_stopped {
+    struct tn_stopped *next;
+    uint32_t thread;
+    _Atomic(uint32_t) state;
+    struct tn_where where;
+};
+void tn_threads_stop(struct tn_stopped *list, tn_time patience);
+void tn_threads_go(struct tn_stopped *list);
+
+/* Have `fn` called when SIGQUIT comes, on whatever thread, if the process has not set it otherwise; tn_off_quit gives it
+ * back. tn_quit ends the process as SIGQUIT does. */
+bool tn_on_quit(void (*fn)(const struct tn_where *here));
+void tn_off_quit(void);
+void tn_quit(void);
+
+/* The return addresses from `where` outwards, at most `max`; they end where the stack leaves [low, high). Returns how
+ * many. Each lies inside its call, not behind it. */
+unsigned tn_backtrace(const struct tn_where *where, uintptr_t low, uintptr_t high, uintptr_t *pc, unsigned max);
+
+/* The file that holds an address (NULL: none known) with its offset there, and the function, "" if it has no symbol.
+ * What this opens stays open until tn_symbols_close. One thread at a time. */
+struct tn_symbol {
+    const char *file, *function;
+    uintptr_t file_offset, function_offset;
+};
+struct tn_symbol tn_symbol(uintptr_t pc);
+void tn_symbols_close(void);
+
+void tn_write(int fd, const void *text, size_t n);
 
 /* ---- debug builds: what must not be held over a scheduling point ---- */
 

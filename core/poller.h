@@ -40,6 +40,10 @@ struct tn_poller {
      * worker between fibres and, where idle() says so, instead of parking. Returns their number. */
     unsigned (*poll)(void *state, struct tn_list *ready, unsigned max, tn_time deadline);
 
+    /* May it still make a fibre ready: is anything armed or submitted? Any thread. Left out: never. While it may, no
+     * deadlock is claimed. */
+    bool (*pending)(void *state);
+
     /* A worker has nothing to do. True: it shall wait in poll(deadline) in place of parking, and wake() ends
      * that wait; the core lets one worker of the cluster do so at a time, the others park on their own words. False or
      * left out: it parks. busy() tells that it has left that state. */

@@ -362,8 +362,9 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     rc = cluster_make(rt, &config, &cl);
     if (cl != NULL) {
         tn_spinlock_lock(&rt->lock);
-        cl->next = rt->clusters; /* a failed one too: its threads, if any, end with the runtime */
-        rt->clusters = cl;
+        /* A failed one too: its threads, if any, end with the runtime. relaxed: under the lock */
+        cl->next = atomic_load_explicit(&rt->clusters, memory_order_relaxed);
+        atomic_store_explicit(&rt->clusters, cl, memory_order_release); /* CL0 release: it is complete */
         tn_spinlock_unlock(&rt->lock);
     }
     if (rc == 0)
@@ -389,6 +390,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     if (rt == NULL)
         return ENOMEM;
     rt->process = tn_process();
+    diagnose_anew();
     rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
     size_t n, state = 0;
     const struct tn_scheduler *const *all = binding_all(&n);
@@ -407,6 +409,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
         return rc;
     }
     rt->first = cluster_of(first);
+    diagnose_begin(rt, &config);
     *out = (tn_runtime *)(void *)rt;
     return 0;
 }
@@ -414,7 +417,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
 static struct cluster *cluster_to_join(struct runtime *rt)
 {
     tn_spinlock_lock(&rt->lock);
-    struct cluster *cl = rt->clusters;
+    struct cluster *cl = atomic_load_explicit(&rt->clusters, memory_order_relaxed); /* relaxed: under the lock */
     while (cl != NULL && cl->joined)
         cl = cl->next;
     tn_spinlock_unlock(&rt->lock);
@@ -443,15 +446,18 @@ TN_API int tn_stop(tn_runtime *runtime)
     await_visitors(rt);
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
+    diagnose_end(rt);
     blocking_fini(&rt->blocking); /* what a call under way wakes at its end is dropped with the rest */
-    for (struct cluster *cl = rt->clusters; cl != NULL; cl = cl->next) {
+    /* relaxed: nobody else is left */
+    struct cluster *all = atomic_load_explicit(&rt->clusters, memory_order_relaxed);
+    for (struct cluster *cl = all; cl != NULL; cl = cl->next) {
         struct tn_list left = {0};
         if (cl->sched_ready)
             cl->sched->drain(&cl->pub, &left); /* the stacks go with the pool, whoever is on them */
     }
-    while (rt->clusters != NULL) {
-        struct cluster *cl = rt->clusters;
-        rt->clusters = cl->next;
+    while (all != NULL) {
+        struct cluster *cl = all;
+        all = cl->next;
         cluster_free(cl);
     }
     stacks_fini(&rt->stacks);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Telling AddressSanitizer and ThreadSanitizer which stack a thread is on. Empty in other builds.
+ * Telling AddressSanitizer, ThreadSanitizer and valgrind (-Dsanitize=valgrind) which stack a thread is on. Empty in other
+ * builds.
  */
 #ifndef TN_SANITIZE_H
 #define TN_SANITIZE_H
@@ -30,10 +31,22 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-#if defined(TN_TSAN)
+#if defined(TN_VALGRIND)
+#include <valgrind/memcheck.h>
+#include <valgrind/valgrind.h>
+#endif
+
+#if defined(TN_TSAN) || defined(TN_VALGRIND)
 #define TN_SANITIZES 1 /* there is something to drop */
 #else
 #define TN_SANITIZES 0
+#endif
+
+/* Threads that the sanitizer keeps for itself. */
+#if defined(TN_TSAN)
+#define TN_SANITIZE_THREADS 1u
+#else
+#define TN_SANITIZE_THREADS 0u
 #endif
 
 struct tn_sanitize {
@@ -41,6 +54,7 @@ struct tn_sanitize {
     const void *bottom; /* and the stack itself */
     size_t bytes;
     void *tsan;
+    unsigned valgrind; /* the number of the stack, and 1 */
 };
 
 /* Around the switch: leaving (dying: it will not come back), and on arrival. */
@@ -84,6 +98,11 @@ static inline void tn_sanitize_make(struct tn_sanitize *s, const void *bottom, s
     if (s->tsan == NULL) /* kept with the stack: making one takes milliseconds */
         s->tsan = __tsan_create_fiber(0);
 #endif
+#if defined(TN_VALGRIND)
+    if (s->valgrind == 0)
+        s->valgrind = VALGRIND_STACK_REGISTER(bottom, (const char *)bottom + bytes - 1) + 1;
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(bottom, bytes); /* what the former fibre on this stack left behind */
+#endif
 }
 
 /* Address space that may have held other stacks before. */
@@ -102,6 +121,11 @@ static inline void tn_sanitize_drop(struct tn_sanitize *s)
     if (s->tsan != NULL)
         __tsan_destroy_fiber(s->tsan);
     s->tsan = NULL;
+#endif
+#if defined(TN_VALGRIND)
+    if (s->valgrind != 0)
+        VALGRIND_STACK_DEREGISTER(s->valgrind - 1);
+    s->valgrind = 0;
 #endif
 }
 

@@ -204,6 +204,11 @@ struct tn_scheduler {
      * "yes" costs time, a wrong "none" loses a wake-up. */
     enum tn_work (*may_have_work)(struct tn_worker *me);
 
+    /* How many fibres are ready in the queues of worker w or, with w NULL, in those that all share: a hint, for
+     * diagnoses. Any thread, also inside a signal handler and while workers are stopped at any point: no lock. May be
+     * left out. */
+    size_t (*queued)(struct tn_cluster *cl, struct tn_worker *w);
+
     /* Take out everything, from any thread, when no worker runs any more. The core drops it. */
     void (*drain)(struct tn_cluster *cl, struct tn_list *out);
 

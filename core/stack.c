@@ -44,6 +44,21 @@ void *stacks_refused(struct tn_stacks *s, const char *what, const char *remedy)
     return NULL;
 }
 
+/* A new slab, and its n control blocks on the list of all. */
+static void keep_slab(struct tn_stacks *s, struct stack_slab *slab, size_t n)
+{
+    struct fibre *first = stacks_block(s, slab, 0);
+    for (size_t i = 0; i + 1 < n; i++)
+        stacks_block(s, slab, i)->next_block = stacks_block(s, slab, i + 1);
+    tn_spinlock_lock(&s->lock);
+    slab->next = s->slabs;
+    s->slabs = slab;
+    /* relaxed: under the lock */
+    stacks_block(s, slab, n - 1)->next_block = atomic_load_explicit(&s->all, memory_order_relaxed);
+    atomic_store_explicit(&s->all, first, memory_order_release); /* SL0 release: they are linked */
+    tn_spinlock_unlock(&s->lock);
+}
+
 struct stack_slab *stacks_map(struct tn_stacks *s, size_t stride, size_t n, bool guarded, unsigned colour)
 {
     struct stack_slab *slab = tn_sched_alloc(sizeof *slab);
@@ -64,10 +79,7 @@ struct stack_slab *stacks_map(struct tn_stacks *s, size_t stride, size_t n, bool
                               "see vm.max_map_count (sysctl -w vm.max_map_count=1048576)");
     }
     tn_sanitize_fresh(slab->base, slab->bytes);
-    tn_spinlock_lock(&s->lock);
-    slab->next = s->slabs;
-    s->slabs = slab;
-    tn_spinlock_unlock(&s->lock);
+    keep_slab(s, slab, n);
     return slab;
 }
 

@@ -107,13 +107,14 @@ static inline struct tn_sanitize *left_behind(struct worker *w)
 /* Leave `from` for `to`. Returns on whatever worker runs `from` next, and says which. */
 static inline struct worker *switch_to(struct worker *w, struct fibre *from, struct fibre *to, bool dying)
 {
-    from->saved_errno = *w->errno_at;
+    /* relaxed: its own, and a mark of the watchdog that this wipes out */
+    atomic_store_explicit(&from->saved_errno, (uint32_t)*w->errno_at, memory_order_relaxed);
     tn_sanitize_leave(&from->sanitize, &to->sanitize, dying);
     TN_SPLIT_LEAVE(from, to);
     w = tn_context_switch(&from->pub.context, to->pub.context, w);
     tn_sanitize_arrive(&from->sanitize, left_behind(w));
     after_switch(w);
-    *w->errno_at = from->saved_errno;
+    *w->errno_at = (int)(uint32_t)atomic_load_explicit(&from->saved_errno, memory_order_relaxed); /* relaxed: own */
     return w;
 }
 

@@ -51,17 +51,31 @@ struct tn_config {
     int64_t pool;          /* the most threads that run blocking calls (tn_blocking) */
     int64_t pool_ms;       /* milliseconds that such a thread stays when there is nothing to do */
     int64_t monitor_us;    /* microseconds between two looks of a monitor that replaces stuck workers; 0: none */
+    int64_t deadlock;      /* what happens when every fibre is blocked for ever: TN_DEADLOCK_* */
+    int64_t stall_ms;      /* a watchdog tells what has not moved for so many milliseconds; 0: none */
+    int64_t sigquit;       /* what SIGQUIT does: TN_SIGQUIT_* */
     const char *scheduler; /* module and knobs, as "fifo:layout=local:capacity=128"; without a name: the first one */
     const char *poller;    /* poller and knobs */
 };
 
 enum { TN_IDLE_BLOCK, TN_IDLE_SPIN, TN_IDLE_SPIN_BLOCK }; /* 000 §3.2.3 */
 
-#define TN_CONFIG_INIT                                                                                    \
-    {                                                                                                     \
-        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET, \
-        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .pool = TN_UNSET, .pool_ms = TN_UNSET,  \
-        .monitor_us = TN_UNSET, .scheduler = NULL, .poller = NULL                                         \
+/* When all fibres of the process's runtimes are blocked and nothing can wake one (no timer, no descriptor, no
+ * tn_blocking, and every other thread of the process waits in tn_join): nothing, a dump, or a dump and abort(). One is
+ * noticed within about a second. Otherwise a program that does nothing any more is at most a stall, which `stall_ms`
+ * watches for. */
+enum { TN_DEADLOCK_OFF, TN_DEADLOCK_DUMP, TN_DEADLOCK_ABORT };
+
+/* SIGQUIT, where the program has not set it otherwise before tn_start: left alone; a dump of every runtime; a dump, and
+ * then what it does by default, which is death with a core file. */
+enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
+
+#define TN_CONFIG_INIT                                                                                              \
+    {                                                                                                               \
+        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET,           \
+        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .pool = TN_UNSET, .pool_ms = TN_UNSET,            \
+        .monitor_us = TN_UNSET, .deadlock = TN_UNSET, .stall_ms = TN_UNSET, .sigquit = TN_UNSET, .scheduler = NULL, \
+        .poller = NULL                                                                                              \
     }
 
 /* -------------------------------------------------------------------------------------------- life cycle -- */
@@ -223,6 +237,10 @@ TN_API tn_waiter tn_wait_prepare(void);
  * Errors: EPERM, ETIMEDOUT, ECANCELED, ENOMEM no room for the timer (-Dtimers=heap only). */
 TN_API int tn_wait(tn_time deadline, struct tn_token *token);
 
+/* What the wait that was prepared last is for, in diagnoses: a static string as "mutex", and an address that tells it
+ * from others. It holds for this wait only. Who: fibre, between tn_wait_prepare and tn_wait. Blocks: no. */
+TN_API void tn_wait_note(const char *what, const void *object);
+
 /* True if this call decided the outcome. Who: any. Blocks: no. */
 TN_API bool tn_wake(tn_waiter w);
 
@@ -288,6 +306,13 @@ struct tn_counter {
 };
 #define TN_COUNTERS_MAX 48
 TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_COUNTERS_MAX]);
+
+/* Write to the descriptor `fd` what each worker of each runtime does, what its queues hold, and of each fibre its name,
+ * its state, what it waits for, and its back-trace (of the first thousand). The workers are stopped by a signal (SIGURG)
+ * meanwhile, so a system call of theirs may return EINTR. Functions are named from the symbols of the program; lines by
+ * `addr2line -e PROGRAM OFFSET`, or by tools/gdb/tenter-gdb.py.
+ * Who: any, also in a signal handler. Blocks: as long as it takes. Errors: EBUSY, a dump is under way. */
+TN_API int tn_dump(int fd);
 
 /* What this build is: version, modules with their knobs, poller, context, compiler, as JSON. The second form
  * tells of one running cluster: its module and the value of each knob. Written as snprintf does: returns the

@@ -20,6 +20,17 @@ TN_API __attribute__((noinline)) tn_waiter tn_wait_prepare(void)
     return (tn_waiter){&w->current->pub, wait_open(w->current)};
 }
 
+TN_API __attribute__((noinline)) void tn_wait_note(const char *what, const void *object)
+{
+    struct worker *w = tn_self();
+    if (w == NULL || w->current == NULL)
+        return;
+    struct fibre *f = w->current;
+    /* relaxed: its own */
+    uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES;
+    f->note = (struct tn_wait_note){what, object, seq};
+}
+
 TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
 {
     struct worker *w = tn_self();

@@ -259,6 +259,8 @@ static void park(struct worker *w)
         w->searching = false;
         tn_idle_search_end(&cl->idle);
     }
+    /* relaxed: one writer; diagnoses read it inside the lock that the announcement takes */
+    atomic_store_explicit(&w->parks, atomic_load_explicit(&w->parks, memory_order_relaxed) + 1, memory_order_relaxed);
     tn_idle_announce(&cl->idle, &w->slot, polling ? TN_SLOT_POLLING : TN_SLOT_PARKED);
     enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
     tn_time deadline = tn_timers_earliest(&cl->timers);
@@ -335,7 +337,7 @@ void *worker_main(void *worker)
     struct cluster *cl = cluster_of(w->pub.cluster);
     tn_self_set(w);
     w->errno_at = tn_errno_address();
-    atomic_store_explicit(&w->number, tn_thread_number(), memory_order_relaxed); /* relaxed: a hint to the monitor */
+    diagnose_worker_begins(w);
     tn_sanitize_thread(&w->loop.sanitize);
     void *fault_stack = tn_fault_stack();
     if (cl->pin)
@@ -369,7 +371,7 @@ void *worker_main(void *worker)
     if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
     tn_self_set(NULL);
-    atomic_store_explicit(&w->number, 0, memory_order_relaxed); /* relaxed: as above */
+    diagnose_worker_ends(w);
     tn_fault_stack_free(fault_stack);
     worker_ended(w);
     return NULL;

@@ -49,9 +49,15 @@ void harness_patience(unsigned seconds)
     watchdog_seconds = seconds;
 }
 
+/* A sanitizer makes everything slower. */
+static unsigned patience(void)
+{
+    return watchdog_seconds * (build_has("sanitize=none") ? 1 : 4);
+}
+
 static void before_each(void)
 {
-    harness_watchdog(watchdog_seconds);
+    harness_watchdog(patience());
 }
 
 /* ---- checks ---- */
@@ -138,7 +144,7 @@ int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
         close(pipe_fd[0]);
         dup2(pipe_fd[1], STDERR_FILENO);
         close(pipe_fd[1]);
-        alarm(watchdog_seconds / 2);
+        alarm(patience() / 2);
         _exit(fn(arg));
     }
     close(pipe_fd[1]);

@@ -71,6 +71,9 @@ static const struct knob {
     {"pool", offsetof(struct tn_config, pool), 1, 4096},
     {"pool_ms", offsetof(struct tn_config, pool_ms), 0, 1000000},
     {"monitor_us", offsetof(struct tn_config, monitor_us), 0, 1000000},
+    {"deadlock", offsetof(struct tn_config, deadlock), 0, 2},
+    {"stall_ms", offsetof(struct tn_config, stall_ms), 0, 1 << 30},
+    {"sigquit", offsetof(struct tn_config, sigquit), 0, 2},
 };
 
 static void test_ranges(void)
@@ -91,10 +94,13 @@ static void test_ranges(void)
             variable[7 + k] = (char)toupper(knobs[i].name[k]);
         a.variable = variable;
         a.value = "-7";
-        bool choice = strcmp(knobs[i].name, "idle") == 0;
-        refused(a, knobs[i].name, choice ? "block|spin|spin-block" : high);
+        const char *range = strcmp(knobs[i].name, "idle") == 0       ? "block|spin|spin-block"
+                            : strcmp(knobs[i].name, "deadlock") == 0 ? "off|dump|abort"
+                            : strcmp(knobs[i].name, "sigquit") == 0  ? "off|dump|die"
+                                                                     : high;
+        refused(a, knobs[i].name, range);
         a.value = "many";
-        refused(a, knobs[i].name, choice ? "block|spin|spin-block" : high);
+        refused(a, knobs[i].name, range);
     }
 }
 

@@ -9,11 +9,13 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *header;
 
@@ -197,6 +199,11 @@ static bool prepares_nothing(void)
 {
     return tn_wait_prepare().fibre == NULL;
 }
+static bool notes_nothing(void)
+{
+    tn_wait_note("nothing", &rt);
+    return true;
+}
 static bool no_wait(void)
 {
     return tn_wait(TN_FOREVER, NULL) == EPERM && tn_wait(0, NULL) == EPERM;
@@ -245,6 +252,12 @@ static bool may_read_counters(void)
     struct tn_counter all[TN_COUNTERS_MAX];
     return (tn_counters(cl, all) != 0) == counting();
 }
+static bool may_dump(void)
+{
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int rc = tn_dump(fd);
+    return close(fd) == 0 && rc == 0;
+}
 static bool may_describe(void)
 {
     return tn_describe(NULL, 0) > 10;
@@ -286,6 +299,7 @@ static const struct row {
     {"tn_local_set", no_locals},
     {"tn_local_get", gets_no_locals},
     {"tn_wait_prepare", prepares_nothing},
+    {"tn_wait_note", notes_nothing},
     {"tn_wait", no_wait},
     {"tn_suspend", no_suspension},
     {"tn_wake", wakes_nobody},
@@ -297,6 +311,7 @@ static const struct row {
     {"tn_work", may_work},
     {"tn_work_calibrate", may_calibrate},
     {"tn_counters", may_read_counters},
+    {"tn_dump", may_dump},
     {"tn_describe", may_describe},
     {"tn_describe_cluster", may_describe_clusters},
     {"tn_stop", may_start}, /* last; its own runtime: the end of test_table */

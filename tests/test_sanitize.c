@@ -5,9 +5,11 @@
  */
 #include "harness.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int *volatile shared;
 static int plain;
@@ -29,6 +31,41 @@ static __attribute__((noinline)) void *planted_use_after_free(void *arg)
     tn_yield_hard();
     *shared = 1;
     return arg;
+}
+
+/* No compiler sees whose address it is that leaves. */
+static __attribute__((noinline)) void leave_local(int value)
+{
+    volatile int local = value;
+    uintptr_t address = (uintptr_t)&local;
+    __asm__ volatile("" : "+r"(address));
+    shared = (int *)address;
+}
+
+static __attribute__((noinline)) void *planted_use_after_return(void *arg)
+{
+    leave_local((int)(uintptr_t)arg);
+    tn_yield_hard(); /* the fibre's fake stack is kept over a switch */
+    return (void *)(uintptr_t)*shared;
+}
+
+static __attribute__((noinline)) void *planted_uninitialised(void *arg)
+{
+    int *p = malloc(sizeof *p);
+    shared = p;
+    tn_yield_hard();
+    if (*shared == (int)(uintptr_t)arg)
+        plain++;
+    free(p);
+    return NULL;
+}
+
+static __attribute__((noinline)) void *planted_signed_overflow(void *arg)
+{
+    int n = (int)(uintptr_t)arg;
+    tn_yield();
+    plain = n + 1;
+    return NULL;
 }
 
 static __attribute__((noinline)) void *planted_shift(void *arg)
@@ -91,13 +128,15 @@ static void test_address(void)
         SKIP("not with AddressSanitizer");
     found((struct plant){planted_overflow, 40}, "stack-buffer-overflow", "planted_overflow");
     found((struct plant){planted_use_after_free, 0}, "heap-use-after-free", "planted_use_after_free");
+    found((struct plant){planted_use_after_return, 1}, "stack-use-after-return", "planted_use_after_return");
 }
 
 static void test_undefined(void)
 {
     if (!build_has("sanitize=undefined"))
         SKIP("not with UndefinedBehaviorSanitizer");
-    found((struct plant){planted_shift, 40}, "shift exponent", "test_sanitize.c");
+    found((struct plant){planted_shift, 40}, "shift exponent", "planted_shift");
+    found((struct plant){planted_signed_overflow, INT_MAX}, "signed integer overflow", "planted_signed_overflow");
 }
 
 static void test_thread(void)
@@ -107,12 +146,49 @@ static void test_thread(void)
     found((struct plant){planted_race, 0}, "data race", "planted_race");
 }
 
-int main(void)
+/* Valgrind's report does not go where the child's standard error goes: another one, of this program, plants them. */
+static const char *program;
+static const struct plant for_valgrind[] = {{planted_use_after_free, 0}, {planted_uninitialised, 0}};
+
+static int plant_under_valgrind(void *which)
+{
+    const char *text = which == NULL ? "0" : "1";
+    execlp("valgrind", "valgrind", "--quiet", "--error-exitcode=99", "--fair-sched=yes", program, "--plant", text,
+           (char *)NULL);
+    return 98;
+}
+
+static void found_by_valgrind(bool second, const char *kind, const char *function)
+{
+    static char err[65536];
+    int status = harness_child(plant_under_valgrind, second ? &err : NULL, err, sizeof err);
+    bool good = CHECK(exited(status, 99));
+    good = CHECK(strstr(err, kind) != NULL) && good;
+    good = CHECK(strstr(err, function) != NULL) && good;
+    if (!good)
+        harness_note("status %x, report: %.2000s", (unsigned)status, err);
+}
+
+static void test_valgrind(void)
+{
+    if (!build_has("sanitize=valgrind"))
+        SKIP("not with valgrind");
+    found_by_valgrind(false, "Invalid write of size 4", "planted_use_after_free");
+    found_by_valgrind(true, "depends on uninitialised value", "planted_uninitialised");
+}
+
+int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         {"AddressSanitizer sees into fibres", test_address},
         {"UndefinedBehaviorSanitizer too", test_undefined},
         {"ThreadSanitizer too", test_thread},
+        {"valgrind too", test_valgrind},
     };
+    program = argv[0];
+    if (argc == 3 && strcmp(argv[1], "--plant") == 0) {
+        struct plant p = for_valgrind[argv[2][0] == '1'];
+        return run(&p);
+    }
     return HARNESS_RUN("sanitize", tests);
 }

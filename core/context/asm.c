@@ -8,6 +8,13 @@ const char tn_context_name[] = "asm";
 
 #if defined(__x86_64__)
 
+const struct tn_context_layout tn_context_layout = {
+    .pc = TN_FRAME_RIP * sizeof(uintptr_t),
+    .fp = TN_FRAME_RBP * sizeof(uintptr_t),
+    .sp = -1,
+    .sp_add = TN_FRAME_ENTRY * sizeof(uintptr_t),
+};
+
 void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
 {
     const uintptr_t *frame = context;
@@ -17,6 +24,13 @@ void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp
 }
 
 #elif defined(__aarch64__)
+
+const struct tn_context_layout tn_context_layout = {
+    .pc = TN_FRAME_PC * sizeof(uintptr_t),
+    .fp = TN_FRAME_FP * sizeof(uintptr_t),
+    .sp = -1,
+    .sp_add = TN_FRAME_ENTRY * sizeof(uintptr_t),
+};
 
 void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
 {

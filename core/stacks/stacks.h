@@ -27,6 +27,7 @@ struct tn_stacks {
     struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
     struct fibre *odd[STACK_CLASSES]; /* under the lock: pooled; ended ones of other sizes, linked by token_next */
     struct stack_slab *slabs;         /* under the lock */
+    _Atomic(struct fibre *) all;      /* every control block, by next_block; written under the lock, grows only */
     unsigned colour;                  /* under the lock */
     bool refused;                     /* under the lock: it has been said that there is no memory */
     _Atomic(size_t) peak;             /* mmap: the most that an ended fibre has used; relaxed, a maximum */
@@ -38,7 +39,7 @@ void stacks_fini(struct tn_stacks *s);
 /* Fibres from the pool: a chain linked by pub.link; *n tells how many. NULL: no memory, and it has been said. */
 struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
 void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
-/* A slab, mapped and listed; with a guard at the low end of each stride. NULL: no memory, and it has been said. */
+/* A slab, mapped and listed, as are its n control blocks; with a guard at the low end of each stride. NULL: no memory, and it has been said. */
 struct stack_slab *stacks_map(struct tn_stacks *s, size_t stride, size_t n, bool guarded, unsigned colour);
 /* Say once for each runtime what there is no more of, and what helps. Returns NULL. */
 void *stacks_refused(struct tn_stacks *s, const char *what, const char *remedy);

@@ -23,8 +23,8 @@ def parser() -> Parser:
         description="Build and run the tests. The last line counts test programs and scripts.",
         epilog="Exit codes: 0 all passed; 1 one failed; 2 it does not compile.")
     out.add_argument("--all", action="store_true", help="the stress and long suites too")
-    out.add_argument("--sanitize", choices=("address", "undefined", "thread"),
-                     help="C suites only, built with this sanitizer")
+    out.add_argument("--sanitize", choices=("address", "undefined", "thread", "valgrind"),
+                     help="C suites only, built with this sanitizer, or run under valgrind")
     out.add_argument("--list", action="store_true", help="name the tests, run none")
     return out
 

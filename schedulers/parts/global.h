@@ -123,6 +123,17 @@ static enum tn_work either_may_have_work(struct tn_worker *me)
     return KNOB(me->cluster, layout) == LAYOUT_GLOBAL ? global_may_have_work(me) : local_may_have_work(me);
 }
 
+static size_t either_queued(struct tn_cluster *cl, struct tn_worker *w)
+{
+    struct local_cluster *c = cl->sched;
+    if (w == NULL)
+        return tn_locked_queue_length(&c->shared) + tn_locked_queue_length(&c->yields) +
+               (c->ring != NULL ? tn_mpmc_length(c->ring) : 0);
+    struct local_worker *l = local_of(w);
+    return OPEN(length)(l->open) + tn_locked_queue_length(&l->inbox) +
+           atomic_load_explicit(&l->held, memory_order_relaxed); /* relaxed: a hint */
+}
+
 static int either_cluster_init(struct tn_cluster *cl)
 {
     local_cluster_init(cl);
@@ -163,6 +174,7 @@ static void either_drain(struct tn_cluster *cl, struct tn_list *out)
         .steal = local_steal,                                           \
         .victim = either_victim,                                        \
         .may_have_work = either_may_have_work,                          \
+        .queued = either_queued,                                        \
         .drain = either_drain,                                          \
     }
 

@@ -31,6 +31,11 @@ static enum tn_work skeleton_may_have_work(struct tn_worker *me)
     return tn_locked_queue_length(me->cluster->sched) != 0 ? TN_WORK_SOME : TN_WORK_NONE;
 }
 
+static size_t skeleton_queued(struct tn_cluster *cl, struct tn_worker *w)
+{
+    return w == NULL ? tn_locked_queue_length(cl->sched) : 0;
+}
+
 static void skeleton_drain(struct tn_cluster *cl, struct tn_list *out)
 {
     tn_locked_queue_pop_n(cl->sched, SIZE_MAX, out);
@@ -44,5 +49,6 @@ TN_SCHEDULER(skeleton) = {
     .ready = skeleton_ready,
     .next = skeleton_next,
     .may_have_work = skeleton_may_have_work,
+    .queued = skeleton_queued,
     .drain = skeleton_drain,
 };

@@ -26,7 +26,7 @@ text=$(printf '%s\n' "$files" | xargs awk '
 
 # sanitize.h is the interface of the sanitizers, not of the operating system.
 found=$(printf '%s\n' "$text" | grep -E '^[^:]*:[0-9]+:[[:space:]]*#[[:space:]]*include[[:space:]]*<' |
-    grep -vE "<($allowed)\.h>" | grep -vE 'core/sanitize\.h:[0-9]+:.*<sanitizer/' || true)
+    grep -vE "<($allowed)\.h>" | grep -vE 'core/sanitize\.h:[0-9]+:.*<(sanitizer|valgrind)/' || true)
 [ -z "$found" ] || complain 'seam: headers of an operating system:' "$found"
 
 found=$(printf '%s\n' "$text" | grep -E '\b(_Thread_local|thread_local|__thread)\b' |

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who is stuck: deadlocks, stalls, SIGQUIT. Nothing here runs on a path that fibres take; what it needs of them is what
+ * they leave behind anyway.
+ *
+ * Deadlock. A thread that is no worker and waits in tn_join wakes now and then, and asks: are all workers of the
+ * process idle, without a timer or a descriptor to wait for, all fibres blocked, and all other threads waiting as I
+ * am? Proof that the answer yes is true. 1. Each cluster's workers are looked at twice, inside the lock of its idle
+ * list. A worker that is listed both times, and has announced to park no more often meanwhile, was listed all the
+ * time between, and ran nothing. 2. So between the two looks no thread was told to go on, for only workers end
+ * fibres: the blocked threads, counted in between, were blocked all the while. 3. If the process has, in between, no
+ * more threads than those workers, these blocked ones, threads that wake no fibre (the timekeepers, say) and idle
+ * ones of the pools for blocking calls, then at that instant nobody runs who could wake or spawn anything: only a
+ * worker gives an idle one a call, and none of the pool has become idle or ended meanwhile, since the number of its
+ * threads is still the same. 4. A fibre that is ready would have been seen; and a timer or an armed descriptor, in
+ * between too. Hence nothing will ever move.
+ *
+ * Stall. The watchdog, a thread of its own that is there only for stall_ms > 0, looks four times in that time.
+ * - A worker counts its scheduling points; one whose count is that of four looks ago has reached none.
+ * - It marks ready fibres in the unused half of their saved errno. A switch away from a fibre stores the whole word, so
+ *   that a mark of four looks ago tells of a fibre that has not run since.
+ * - If all fibres are blocked for four looks, with no timer and no descriptor, only a thread outside could wake one.
+ */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAP_NS = 100000000, NAP_MAX_NS = 1000000000, LOOKS = 4, STDERR = 2 };
+
+/* Of the process, since threads and SIGQUIT are the process's too. */
+static struct tn_spinlock lock = TN_SPINLOCK_INIT;
+struct runtime *tn_debug_runtimes; /* under the lock; tools/gdb finds it by its name */
+static unsigned on_quit;           /* under the lock: runtimes that want SIGQUIT */
+static _Atomic(uint32_t) ours;     /* workers, and threads that wake no fibre; relaxed: see the proof, 3 */
+static _Atomic(uint32_t) blocked;  /* threads that wait in a Tenter call; relaxed: see the proof, 2 */
+
+void diagnose_own_begins(void)
+{
+    atomic_fetch_add_explicit(&ours, 1, memory_order_relaxed); /* relaxed: see the proof, 3 */
+}
+
+void diagnose_own_ends(void)
+{
+    atomic_fetch_sub_explicit(&ours, 1, memory_order_relaxed); /* relaxed: so too */
+}
+
+void diagnose_worker_begins(struct worker *w)
+{
+    w->stopped.thread = tn_thread_number();
+    diagnose_own_begins();
+    atomic_store_explicit(&w->alive, true, memory_order_release); /* AL0 release: its number */
+}
+
+void diagnose_worker_ends(struct worker *w)
+{
+    atomic_store_explicit(&w->alive, false, memory_order_relaxed); /* relaxed: as early as late */
+    diagnose_own_ends();
+}
+
+void diagnose_blocks(void)
+{
+    atomic_fetch_add_explicit(&blocked, 1, memory_order_relaxed);
+}
+
+void diagnose_unblocks(void)
+{
+    atomic_fetch_sub_explicit(&blocked, 1, memory_order_relaxed);
+}
+
+/* A child of fork has none of its parent's threads, and what they held stays as it was: it begins anew. Its SIGQUIT
+ * handler is still there, as is the count of those who want it. Before the lock is taken, wherever one comes in. */
+void diagnose_anew(void)
+{
+    static _Atomic(unsigned) process; /* relaxed: a new process has one thread */
+    unsigned now = tn_process(), was = atomic_exchange_explicit(&process, now, memory_order_relaxed);
+    if (was == now)
+        return;
+    tn_spinlock_init(&lock);
+    tn_debug_runtimes = NULL;
+    atomic_store_explicit(&ours, 0, memory_order_relaxed);    /* relaxed: as above */
+    atomic_store_explicit(&blocked, 0, memory_order_relaxed); /* relaxed: as above */
+}
+
+/* ---- is anything moving? ---- */
+
+void each_block(struct runtime *rt, void (*visit)(struct fibre *f, void *arg), void *arg)
+{
+    struct fibre *f = atomic_load_explicit(&rt->stacks.all, memory_order_acquire); /* SL0 acquire */
+    for (; f != NULL; f = f->next_block)
+        visit(f, arg);
+}
+
+/* relaxed throughout: whoever is not stopped changes it anyway */
+enum doing TN_LOOKS fibre_doing(struct fibre *f)
+{
+    uintptr_t join = atomic_load_explicit(&f->join, memory_order_relaxed), mine = (uintptr_t)f;
+    struct worker *home = worker_of(f->pub.home);
+    if (f->fn == NULL || join == TN_JOIN_FREE)
+        return DOING_NOTHING;
+    if (join == TN_JOIN_DONE || join == TN_JOIN_CLOSING)
+        return DOING_ENDED;
+    if (home != NULL && *(struct fibre *volatile *)&home->current == f)
+        return DOING_RUN;
+    bool parked = atomic_load_explicit(&f->wait, memory_order_relaxed) % WAIT_STATES == WAIT_PARKED;
+    struct fibre *child = f->joins;
+    uintptr_t joiner = child != NULL ? atomic_load_explicit(&child->join, memory_order_relaxed) : 0;
+    if (joiner == mine || (joiner == (mine | TN_JOIN_TIMED) && parked))
+        return DOING_JOIN;
+    return parked ? DOING_WAIT : DOING_READY;
+}
+
+struct census {
+    size_t n[DOINGS];
+};
+
+static void count_fibre(struct fibre *f, void *census)
+{
+    ((struct census *)census)->n[fibre_doing(f)]++;
+}
+
+static struct census count_fibres(struct runtime *rt)
+{
+    struct census c = {0};
+    each_block(rt, count_fibre, &c);
+    return c;
+}
+
+/* Are all workers idle, with nothing that will wake one of them? Adds how often they have parked. */
+static bool workers_idle(struct runtime *rt, uint64_t *parks)
+{
+    struct cluster *cl = atomic_load_explicit(&rt->clusters, memory_order_acquire); /* CL0 acquire */
+    for (; cl != NULL; cl = cl->next) {
+        bool idle = true;
+        uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+        tn_spinlock_lock(&cl->idle.lock);
+        for (uint32_t i = 0; i < used; i++) {
+            struct worker *w = worker_of(cl->pub.workers[i]);
+            idle = idle &&
+                   (w->slot.on == TN_ON_IDLE || !atomic_load_explicit(&w->alive, memory_order_relaxed)); /* relaxed: a
+                thread that has not begun is one too many */
+            *parks += atomic_load_explicit(&w->parks, memory_order_relaxed); /* relaxed: under the lock */
+        }
+        tn_spinlock_unlock(&cl->idle.lock);
+        if (!idle || tn_timers_earliest(&cl->timers) != UINT64_MAX ||
+            (binding_poller->pending != NULL && binding_poller->pending(cl->poller)))
+            return false;
+    }
+    return true;
+}
+
+static bool fibres_blocked(struct runtime *rt)
+{
+    struct census c = count_fibres(rt);
+    return c.n[DOING_RUN] + c.n[DOING_READY] == 0 && c.n[DOING_WAIT] + c.n[DOING_JOIN] != 0;
+}
+
+/* Threads that do nothing until a worker goes on: those that wait in a Tenter call, those that wait for one. */
+struct waiting {
+    uint32_t blocked;
+    unsigned idle, pooled;
+};
+
+/* Under the lock. False: it cannot be told now. */
+static bool count_waiting(struct waiting *n)
+{
+    *n =
+        (struct waiting){.blocked = atomic_load_explicit(&blocked, memory_order_relaxed)}; /* relaxed: the proof, 2 */
+    for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
+        if (!blocking_threads(&r->blocking, &n->idle, &n->pooled))
+            return false;
+    return true;
+}
+
+/* Under the lock. Is every thread of the process one of ours, or waiting? */
+static bool nobody_outside(void)
+{
+    struct waiting before, after;
+    if (!count_waiting(&before))
+        return false;
+    unsigned threads = tn_thread_count();
+    return count_waiting(&after) && before.blocked == after.blocked && before.idle == after.idle &&
+           before.pooled == after.pooled && threads != 0 &&
+           threads == atomic_load_explicit(&ours, memory_order_relaxed) + after.blocked + after.idle +
+                          TN_SANITIZE_THREADS; /* relaxed: see the proof, 3 */
+}
+
+static bool somebody_outside(void)
+{
+    tn_spinlock_lock(&lock);
+    bool is = !nobody_outside();
+    tn_spinlock_unlock(&lock);
+    return is;
+}
+
+/* ---- deadlock ---- */
+
+static bool all_idle(uint64_t *parks)
+{
+    *parks = 0;
+    for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
+        if (!workers_idle(r, parks))
+            return false;
+    return true;
+}
+
+static bool all_blocked(void)
+{
+    bool some = false;
+    for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next) {
+        struct census c = count_fibres(r);
+        if (c.n[DOING_RUN] + c.n[DOING_READY] != 0)
+            return false;
+        some = some || c.n[DOING_WAIT] + c.n[DOING_JOIN] != 0;
+    }
+    return some;
+}
+
+static void look_for_deadlock(struct runtime *rt)
+{
+    uint64_t parks, again;
+    struct tn_where here;
+    TN_HERE(here);
+    if (!tn_spinlock_try_lock(&lock))
+        return; /* somebody looks already, or dumps */
+    bool found = all_idle(&parks) && nobody_outside() && all_blocked() && nobody_outside() && all_idle(&again) &&
+                 parks == again && rt->diagnosis.reported != parks + 1;
+    if (found) {
+        rt->diagnosis.reported = parks + 1;
+        dump(STDERR, tn_debug_runtimes, &here,
+             "deadlock: every fibre is blocked, and nothing is left that could wake one");
+    }
+    tn_spinlock_unlock(&lock);
+    if (found && rt->diagnosis.deadlock == TN_DEADLOCK_ABORT)
+        abort();
+}
+
+void diagnose_await(struct runtime *rt, _Atomic(uint32_t) *word)
+{
+    tn_time nap = NAP_NS;
+    while (atomic_load_explicit(word, memory_order_relaxed) == 0) { /* relaxed: the caller orders what matters */
+        bool asleep = rt->diagnosis.deadlock == TN_DEADLOCK_OFF;
+        if (tn_park(word, 0, asleep ? TN_FOREVER : tn_now() + nap) != 0) {
+            look_for_deadlock(rt);
+            nap = nap * 2 < NAP_MAX_NS ? nap * 2 : NAP_MAX_NS;
+        }
+    }
+}
+
+/* ---- the watchdog ---- */
+
+static void report_stall(const char *what)
+{
+    struct tn_where here;
+    TN_HERE(here);
+    tn_spinlock_lock(&lock);
+    dump(STDERR, tn_debug_runtimes, &here, what);
+    tn_spinlock_unlock(&lock);
+}
+
+/* Workers that reach no scheduling point. Returns one of them. */
+static TN_LOOKS struct worker *stuck_worker(struct runtime *rt)
+{
+    struct worker *found = NULL;
+    struct cluster *cl = atomic_load_explicit(&rt->clusters, memory_order_acquire); /* CL0 acquire */
+    for (; cl != NULL; cl = cl->next) {
+        uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+        for (uint32_t i = 0; i < used; i++) {
+            struct worker *w = worker_of(cl->pub.workers[i]);
+            bool runs = *(struct fibre *volatile *)&w->current != NULL;
+            uint32_t ticks = *(volatile uint32_t *)&w->ticks;
+            w->still = ticks != w->seen || !runs ? 0 : w->still + 1;
+            w->seen = ticks;
+            if (w->still == LOOKS)
+                found = w;
+        }
+    }
+    return found;
+}
+
+struct marking {
+    uint32_t look;
+    struct fibre *starved;
+};
+
+static void mark(struct fibre *f, void *arg)
+{
+    struct marking *m = arg;
+    uint64_t was = atomic_load_explicit(&f->saved_errno, memory_order_relaxed), now; /* relaxed: the CAS decides */
+    enum doing doing = fibre_doing(f);
+    uint32_t old = (uint32_t)(was >> 32);
+    if (doing == DOING_READY && old != 0) {
+        if (m->look - old == LOOKS)
+            m->starved = f;
+        return;
+    }
+    now = (was & UINT32_MAX) | (doing == DOING_READY ? (uint64_t)m->look << 32 : 0);
+    if (now != was)
+        /* relaxed: fails if it has run in between, and then there is nothing to mark */
+        atomic_compare_exchange_strong_explicit(&f->saved_errno, &was, now, memory_order_relaxed,
+                                                memory_order_relaxed);
+}
+
+static void *watch(void *runtime)
+{
+    struct runtime *rt = runtime;
+    struct marking m = {0};
+    uint64_t parks = 0;
+    unsigned quiet = 0;
+    char what[160];
+    diagnose_own_begins();
+    tn_time wake = tn_now(), step = (tn_time)rt->diagnosis.stall_ms * 1000000 / LOOKS;
+    while (atomic_load_explicit(&rt->diagnosis.stop, memory_order_relaxed) == 0) { /* relaxed: nothing hangs on it */
+        wake += step;
+        if (wake < tn_now())
+            wake = tn_now() + step; /* the whole process had stopped */
+        while (tn_now() < wake && atomic_load_explicit(&rt->diagnosis.stop, memory_order_relaxed) == 0)
+            tn_park(&rt->diagnosis.stop, 0, wake);
+        struct worker *w = stuck_worker(rt);
+        m.look++;
+        m.starved = NULL;
+        each_block(rt, mark, &m);
+        uint64_t now = 0;
+        bool still = workers_idle(rt, &now) && fibres_blocked(rt) && now == parks;
+        parks = now;
+        quiet = still ? quiet + 1 : 0;
+        long long ms = (long long)rt->diagnosis.stall_ms;
+        if (w != NULL)
+            snprintf(what, sizeof what, "stall: worker %u has reached no scheduling point for %lld ms", w->pub.index,
+                     ms);
+        else if (m.starved != NULL)
+            snprintf(what, sizeof what, "stall: fibre '%.15s' has been ready for %lld ms and did not run",
+                     m.starved->name, ms);
+        else if (quiet == LOOKS && somebody_outside())
+            snprintf(what, sizeof what,
+                     "stall: every fibre has been blocked for %lld ms; only a thread outside could wake one", ms);
+        else
+            continue;
+        report_stall(what);
+    }
+    diagnose_own_ends();
+    return NULL;
+}
+
+/* ---- SIGQUIT, and a dump that is asked for ---- */
+
+/* Inside a signal handler the lock may be held by this very thread. */
+static bool lock_patiently(void)
+{
+    enum { PATIENCE = 200000 };
+    unsigned spins = 0;
+    for (int i = 0; i < PATIENCE; i++) {
+        if (tn_spinlock_try_lock(&lock))
+            return true;
+        tn_spin_wait(&spins);
+    }
+    return false;
+}
+
+static void quit(const struct tn_where *here)
+{
+    bool die = false;
+    diagnose_anew();
+    if (lock_patiently()) {
+        die = tn_debug_runtimes == NULL; /* a child of fork: what it does by default */
+        for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
+            die = die || r->diagnosis.sigquit == TN_SIGQUIT_DIE;
+        dump(STDERR, tn_debug_runtimes, here, "SIGQUIT");
+        tn_spinlock_unlock(&lock);
+    }
+    if (die)
+        tn_quit();
+}
+
+TN_API int tn_dump(int fd)
+{
+    struct tn_where here;
+    TN_HERE(here);
+    diagnose_anew();
+    if (!lock_patiently())
+        return EBUSY;
+    dump(fd, tn_debug_runtimes, &here, "dump");
+    tn_spinlock_unlock(&lock);
+    return 0;
+}
+
+void diagnose_misuse(struct fibre *self, const char *what)
+{
+    struct tn_where here;
+    TN_HERE(here);
+    uintptr_t pc[6];
+    unsigned n = tn_backtrace(&here, stack_low(self), stack_high(self), pc, 6);
+    struct tn_symbol s = {.function = ""};
+    tn_spinlock_lock(&lock);           /* of the symbols */
+    for (unsigned i = 1; i < n; i++) { /* the first one that is no part of Tenter */
+        s = tn_symbol(pc[i]);
+        if (s.function == NULL || strncmp(s.function, "tn_", 3) != 0)
+            break;
+    }
+    tn_message("tenter: fibre '%s' %s%s%s", self->name, what, s.function != NULL && *s.function ? ", in " : "",
+               s.function != NULL ? s.function : "");
+    tn_symbols_close();
+    tn_spinlock_unlock(&lock);
+}
+
+/* ---- a runtime begins and ends ---- */
+
+void diagnose_begin(struct runtime *rt, const struct tn_config *config)
+{
+    struct diagnosis *d = &rt->diagnosis;
+    d->layout = tn_debug_layout;
+    d->deadlock = config->deadlock;
+    d->stall_ms = config->stall_ms;
+    d->sigquit = config->sigquit;
+    tn_spinlock_lock(&lock);
+    d->next = tn_debug_runtimes;
+    tn_debug_runtimes = rt;
+    if (d->sigquit != TN_SIGQUIT_OFF && on_quit++ == 0)
+        tn_on_quit(quit);
+    tn_spinlock_unlock(&lock);
+    if (d->stall_ms != 0 && tn_thread_create(&d->watchdog, watch, rt) != 0) {
+        tn_message("tenter: no thread for the watchdog: stall_ms has no effect");
+        d->stall_ms = 0;
+    }
+}
+
+void diagnose_end(struct runtime *rt)
+{
+    struct diagnosis *d = &rt->diagnosis;
+    if (d->stall_ms != 0) {
+        atomic_store_explicit(&d->stop, 1, memory_order_relaxed); /* relaxed: nothing hangs on it */
+        tn_unpark(&d->stop, 1);
+        tn_thread_join(&d->watchdog);
+    }
+    tn_spinlock_lock(&lock);
+    struct runtime **at = &tn_debug_runtimes;
+    while (*at != NULL && *at != rt)
+        at = &(*at)->diagnosis.next;
+    if (*at == rt) { /* else it never began */
+        *at = d->next;
+        if (d->sigquit != TN_SIGQUIT_OFF && --on_quit == 0)
+            tn_off_quit();
+    }
+    tn_spinlock_unlock(&lock);
+}

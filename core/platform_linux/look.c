@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The Linux platform: stopping threads to look at them, SIGQUIT, the number of threads. All but tn_on_quit is
+ * async-signal-safe.
+ */
+#define _GNU_SOURCE
+#include "../platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* The 20th field of /proc/self/stat; the second, in parentheses, may hold anything. */
+unsigned tn_thread_count(void)
+{
+    char text[1024];
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    char *at = strrchr(text, ')');
+    unsigned threads = 0;
+    for (int field = 2; at != NULL && field < 20; field++)
+        at = strchr(at + 1, ' ');
+    if (at != NULL)
+        for (at++; *at >= '0' && *at <= '9'; at++)
+            threads = threads * 10 + (unsigned)(*at - '0');
+    return threads;
+}
+
+void tn_write(int fd, const void *text, size_t n)
+{
+    const char *at = text;
+    while (n > 0) {
+        ssize_t k = write(fd, at, n);
+        if (k < 0 && errno != EINTR)
+            return;
+        if (k > 0) {
+            at += k;
+            n -= (size_t)k;
+        }
+    }
+}
+
+static struct tn_where where_of(const void *context)
+{
+    const ucontext_t *u = context;
+#if defined(__x86_64__)
+    return (struct tn_where){(uintptr_t)u->uc_mcontext.gregs[REG_RIP], (uintptr_t)u->uc_mcontext.gregs[REG_RSP],
+                             (uintptr_t)u->uc_mcontext.gregs[REG_RBP]};
+#elif defined(__aarch64__)
+    return (struct tn_where){u->uc_mcontext.pc, u->uc_mcontext.sp, u->uc_mcontext.regs[29]};
+#else
+    (void)u;
+    return (struct tn_where){0, 0, 0};
+#endif
+}
+
+/* ---- stopping: a signal whose handler waits ---- */
+
+/* SIGURG, since by default it does nothing: one that arrives too late does no harm. */
+enum { STOP_SIGNAL = SIGURG };
+
+static _Atomic(struct tn_stopped *) stopping;
+static struct sigaction before_stop;
+
+static void stop_here(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    int kept = errno;
+    uint32_t self = tn_thread_number();
+    struct tn_stopped *s = atomic_load_explicit(&stopping, memory_order_acquire); /* ST1 acquire: the list */
+    while (s != NULL && s->thread != self)
+        s = s->next;
+    if (s != NULL) {
+        uint32_t asked = TN_STOP_ASKED;
+        s->where = where_of(context);
+        /* ST0 release: where; acquire: nothing, failed is too late */
+        if (atomic_compare_exchange_strong_explicit(&s->state, &asked, TN_STOPPED, memory_order_release,
+                                                    memory_order_relaxed)) {
+            tn_unpark(&s->state, 1);
+            while (atomic_load_explicit(&s->state, memory_order_relaxed) == TN_STOPPED) /* relaxed: it only goes on */
+                tn_park(&s->state, TN_STOPPED, UINT64_MAX);
+        }
+    }
+    errno = kept;
+}
+
+void tn_threads_stop(struct tn_stopped *list, tn_time patience)
+{
+    struct sigaction stop = {.sa_sigaction = stop_here, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigfillset(&stop.sa_mask);
+    for (struct tn_stopped *s = list; s != NULL; s = s->next)
+        atomic_store_explicit(&s->state, TN_STOP_ASKED, memory_order_relaxed); /* relaxed: ST1 publishes it */
+    atomic_store_explicit(&stopping, list, memory_order_release);              /* ST1 release */
+    sigaction(STOP_SIGNAL, &stop, &before_stop);
+    for (struct tn_stopped *s = list; s != NULL; s = s->next)
+        if (syscall(SYS_tgkill, getpid(), s->thread, STOP_SIGNAL) != 0)
+            atomic_store_explicit(&s->state, TN_STOP_NO, memory_order_relaxed); /* relaxed: it is not there */
+    tn_time until = tn_now() + patience;
+    for (struct tn_stopped *s = list; s != NULL; s = s->next) {
+        uint32_t asked;
+        while ((asked = atomic_load_explicit(&s->state, memory_order_acquire)) == TN_STOP_ASKED && /* ST0 acquire */
+               tn_now() < until)
+            tn_park(&s->state, TN_STOP_ASKED, until);
+        if (asked == TN_STOP_ASKED) /* ST0 acquire: it may stop at the last moment */
+            atomic_compare_exchange_strong_explicit(&s->state, &asked, TN_STOP_NO, memory_order_acquire,
+                                                    memory_order_acquire);
+    }
+}
+
+void tn_threads_go(struct tn_stopped *list)
+{
+    atomic_store_explicit(&stopping, NULL,
+                          memory_order_relaxed); /* relaxed: whoever comes later finds nothing asked */
+    for (struct tn_stopped *s = list; s != NULL;) {
+        struct tn_stopped *next = s->next;
+        atomic_store_explicit(&s->state, TN_STOP_NO, memory_order_relaxed); /* relaxed: it reads nothing of ours */
+        tn_unpark(&s->state, 1);
+        s = next;
+    }
+    sigaction(STOP_SIGNAL, &before_stop, NULL);
+}
+
+/* ---- SIGQUIT ---- */
+
+static void (*quit_fn)(const struct tn_where *here);
+static bool quit_taken;
+
+static void quit_here(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)info;
+    int kept = errno;
+    struct tn_where here = where_of(context);
+    quit_fn(&here);
+    errno = kept;
+}
+
+bool tn_on_quit(void (*fn)(const struct tn_where *here))
+{
+    struct sigaction now, mine = {.sa_sigaction = quit_here, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigemptyset(&mine.sa_mask);
+    if (sigaction(SIGQUIT, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
+        return false;
+    quit_fn = fn;
+    quit_taken = sigaction(SIGQUIT, &mine, NULL) == 0;
+    return quit_taken;
+}
+
+void tn_off_quit(void)
+{
+    struct sigaction now, none = {.sa_handler = SIG_DFL};
+    if (quit_taken && sigaction(SIGQUIT, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
+        now.sa_sigaction == quit_here) /* else the program has set its own meanwhile */
+        sigaction(SIGQUIT, &none, NULL);
+    quit_taken = false;
+}
+
+void tn_quit(void)
+{
+    struct sigaction none = {.sa_handler = SIG_DFL};
+    sigaction(SIGQUIT, &none, NULL);
+    raise(SIGQUIT);
+}

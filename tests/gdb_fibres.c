@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What tests/scripts/gdb.sh looks at with gdb: a fibre in each state when stop_here is reached. With the
+ * argument `abort` it ends there, with a core file.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <tenter.h>
+
+static int object;
+static tn_fibre *sleeper;
+
+static __attribute__((noinline)) int parked_here(void)
+{
+    tn_wait_prepare();
+    tn_wait_note("mutex", &object);
+    int rc = tn_wait(TN_FOREVER, NULL);
+    __asm__ volatile("" : "+r"(rc)); /* no tail call: the frame shall be there */
+    return rc;
+}
+
+static void *waits(void *arg)
+{
+    parked_here();
+    return arg;
+}
+
+static void *sleeps(void *arg)
+{
+    tn_sleep(UINT64_C(3600000000000));
+    return arg;
+}
+
+static void *joins(void *arg)
+{
+    tn_join(sleeper, NULL);
+    return arg;
+}
+
+static void *ends(void *arg)
+{
+    return arg;
+}
+
+static bool die;
+
+__attribute__((noinline)) void stop_here(void)
+{
+    __asm__ volatile("" ::: "memory");
+    if (die)
+        abort();
+}
+
+static tn_fibre *named(const char *name, void *(*fn)(void *))
+{
+    tn_fibre *f = NULL;
+    if (tn_spawn(&f, &(struct tn_attr){.name = name}, fn, NULL) != 0)
+        abort();
+    return f;
+}
+
+static void *first(void *arg)
+{
+    sleeper = named("sleeper", sleeps);
+    named("lost", waits);
+    named("joiner", joins);
+    named("dead", ends);
+    for (int i = 0; i < 100; i++)
+        tn_yield();
+    named("new", ends);
+    stop_here();
+    return arg;
+}
+
+int main(int argc, char **argv)
+{
+    die = argc > 1 && strcmp(argv[1], "abort") == 0;
+    struct tn_config config = TN_CONFIG_INIT;
+    config.workers = 1;
+    return tn_run(&config, first, NULL, NULL);
+}

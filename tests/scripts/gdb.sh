@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# tools/gdb/tenter-gdb.py: the fibres of a running program and of its core file.
+#
+#     gdb.sh PROGRAM
+set -eu
+command -v gdb >/dev/null || { echo "gdb: not installed: skipped"; exit 77; }
+gdb -batch -nx -ex 'python print(1)' 2>&1 | grep -qx 1 || { echo "gdb: built without Python: skipped"; exit 77; }
+root=$(CDPATH="" cd -- "$(dirname -- "$0")/../.." && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+program=$1 script=$root/tools/gdb/tenter-gdb.py
+
+fail() { cat "$out"; echo "gdb: $what: $1"; exit 1; }
+
+# look COMMAND...: what gdb says of the fibres, between marks.
+look() {
+    gdb -batch -nx -ex 'set pagination off' -ex "source $script" "$@" \
+        -ex 'echo \n[list]\n' -ex 'info fibres' \
+        -ex 'echo \n[all]\n' -ex 'fibre apply all bt' \
+        -ex 'echo \n[two]\n' -ex 'fibre apply 1 2 bt 1' \
+        -ex 'echo \n[one]\n' -ex 'fibre 1' -ex 'fibre' -ex 'info fibres' -ex bt \
+        -ex 'echo \n[off]\n' -ex 'fibre off' -ex 'fibre' -ex bt \
+        -ex 'echo \n[wrong]\n' -ex 'fibre 77' >"$out" 2>&1 || true
+}
+
+part() { sed -n "/^\[$1\]/,/^\[/p" "$out"; }
+wants() { part "$1" | grep -q -- "$2" || fail "[$1] lacks: $2"; }
+lacks() { ! part "$1" | grep -q -- "$2" || fail "[$1] has: $2"; }
+
+# trace NAME FUNCTION...: the fibre's back-trace has these frames, in this order, and ends at begin.
+trace() {
+    name=$1
+    shift
+    frames=$(part all | sed -n "/^Fibre [0-9]* '$name'/,/^\$/p" | grep -v ' in ?? ()' | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-zA-Z0-9_.]*\) .*/\2/p')
+    at=$(printf '%s ' $frames)
+    for function; do
+        case " $at" in *" $function "*) at=${at#*"$function "} ;; *) fail "$name: no frame of $function in: $frames" ;; esac
+    done
+    case $(printf '%s\n' "$frames" | grep -v '^$' | tail -n 1) in
+    begin | tn_context_begin) ;;
+    *) fail "$name: the trace does not end at begin: $frames" ;;
+    esac
+}
+
+check() {
+    what=$1
+    wants list "'main' (first): runs on worker 0"
+    wants list "'sleeper' (sleeps): sleeps, or waits to be woken"
+    wants list "'lost' (waits): waits for mutex 0x"
+    wants list "'joiner' (joins): joins 0x[0-9a-f]* 'sleeper'"
+    wants list "'dead' (ends): ended, not joined"
+    wants list "'new' (ends): ready, has not run yet"
+    [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 6 ] || fail "not six fibres"
+    trace main stop_here first begin
+    trace lost tn_wait parked_here waits begin
+    trace joiner tn_join_until joins begin
+    trace sleeper tn_sleep_until sleeps begin
+    [ "$(part two | grep -c '^Fibre [12] ')" = 2 ] || fail "[two] has not two"
+    wants one "^fibre 1 '"
+    wants one "^looking at fibre '"
+    wants one '^\* 1 '
+    wants off '^looking at no fibre'
+    lacks off 'parked_here'
+    wants wrong 'no fibre 77: `info fibres` shows 1 to 6'
+}
+
+out=$tmp/live
+look -ex 'break stop_here' -ex run "$program"
+if grep -q 'ptrace: Operation not permitted\|Could not trace the inferior' "$out"; then
+    echo "gdb: no ptrace here: skipped"
+    exit 77
+fi
+check 'live'
+# gdb's own generate-core-file stops at the first guard page; the kernel knows them.
+(cd "$tmp" && ulimit -c unlimited && exec "$program" abort) >/dev/null 2>&1 || true
+core=$(find "$tmp" -name '*core*' -type f | head -n 1)
+if [ -z "$core" ]; then
+    echo "gdb: a running program yes; the system writes no core file here: that half is skipped"
+    exit 0
+fi
+out=$tmp/dead
+look -ex "file $program" -ex "core-file $core"
+check 'core file'
+echo "gdb: the fibres of a program and of its core file are listed and unwind"
