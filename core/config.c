@@ -53,7 +53,7 @@ static const char *variable(const char *knob, char name[32])
 
 /* What else may follow TENTER_: the two specs and what the platform reads; and how the names of those begin that tests
  * and cases read. A mistyped name would leave a default in force that nobody asked for, as a mistyped knob would. */
-static const char *const variables[] = {"SCHEDULER", "POLLER", "MEMBARRIER", "GUARDS"};
+static const char *const variables[] = {"SCHEDULER", "POLLER", "MEMBARRIER", "GUARDS", "LIKWID"};
 static const char *const families[] = {"TEST_", "CASE_", "TWIN_"};
 
 enum { N_KNOBS = sizeof offsets / sizeof *offsets, N_VARIABLES = sizeof variables / sizeof *variables };

@@ -34,7 +34,8 @@ static inline void case_start(unsigned *random)
     atomic_fetch_sub_explicit(&case_waiting, 1, memory_order_seq_cst);
     while (atomic_load_explicit(&case_waiting, memory_order_seq_cst) > 0)
         sched_yield();
-    for (unsigned spin = *random >> 24; spin > 0; spin--) /* so that rounds differ */
+    /* So that rounds differ: by up to 16 instructions, or up to 4096, or any scale between. */
+    for (unsigned spin = *random >> (20 + (*random >> 12) % 9); spin > 0; spin--)
         atomic_signal_fence(memory_order_seq_cst);
 }
 

@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 2
 root=$(cd "$here/../.." && pwd) || exit 2
 rounds=${TENTER_CASE_ROUNDS:-2000}
 twin_rounds=${TENTER_TWIN_ROUNDS:-100000}
-seconds=${TENTER_TWIN_SECONDS:-10}
+seconds=${TENTER_TWIN_SECONDS:-20}
 passed=0
 failed=0
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .arguments import Parser
 from . import check_build as build
 from . import check_report as report
 from .errors import GOOD, INCOMPLETE, INTERNAL, INTERRUPTED, UNSUPPORTED, USAGE, WRONG, Stop, nearest
@@ -20,9 +21,9 @@ CASES = ROOT / "dscheck" / "cases"
 _CODES = {"ok": GOOD, "bug": WRONG, "incomplete": INCOMPLETE, "unsupported": UNSUPPORTED}
 
 
-def parser() -> argparse.ArgumentParser:
-    out = argparse.ArgumentParser(
-        prog="./tenter check", allow_abbrev=False,
+def parser() -> Parser:
+    out = Parser(
+        "check",
         usage="./tenter check [FILE.c ... | CASE ...] [options] [-- CFLAGS ...]",
         description="Explore every interleaving of an ordinary C11 program with pthreads or C11 threads. Without a "
                     "file: the cases of dscheck/cases; a case by its name: queue:mpmc-ring.",
@@ -58,7 +59,7 @@ def main(argv: list[str]) -> int:
     if "--" in argv:
         at = argv.index("--")
         argv, cflags = argv[:at], argv[at + 1:]
-    args = parser().parse_args(argv)
+    args = parser().parse(argv)
     if args.strategy != "exhaustive" and not args.budget and not args.replay:
         raise Stop(f"--strategy {args.strategy} never ends by itself: give it a --budget")
     if args.strategy == "pct" and args.bound is None:

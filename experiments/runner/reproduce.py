@@ -7,7 +7,7 @@ import json
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -153,12 +153,9 @@ def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> di
     return said
 
 
-def table_of(frame: pd.DataFrame, axis: str, apart: Sequence[str] = ()) -> list[list[str]]:
+def table_of(frame: pd.DataFrame, axis: str) -> list[list[str]]:
     """The source's axes in words: one line a point and series, medians with their intervals."""
     good = tidy.usable(frame)
-    for factor in apart:
-        good = good.assign(series=good["series"].astype(str) + f", {factor} "
-                           + good[factor].astype(str))
     good = good[good[axis].notna()]
     there = set(good["metric"])
     columns = [(title, metric) for title, metric in COLUMNS if metric in there]
@@ -206,8 +203,7 @@ def _print(row: dict[str, Any], folder: Path, said: dict[str, Any]) -> None:
     frame = tidy.load(folder)
     print(f"{row['id']}, {row['source']}: {row['workload']}\n")
     if said["usable"]:
-        table = "\n".join(align(table_of(frame, str(row.get("axis", "workers")),
-                                         row.get("apart", ()))))
+        table = "\n".join(align(table_of(frame, str(row.get("axis", "workers")))))
         print(table)
         print("median over invocations [95 % interval]; percentiles pooled over the repetitions "
               "of each; – too few samples")

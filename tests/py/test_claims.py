@@ -301,7 +301,7 @@ class M45(unittest.TestCase):
         self.assertEqual(set(said["metric"]), {"throughput", "time"})
 
     def test_the_printed_table_tells_the_ways_apart(self) -> None:
-        lines = reproduce.table_of(ways_table(self.folder), "sleep", ["way"])
+        lines = reproduce.table_of(ways_table(self.folder), "sleep")
         self.assertEqual(len(lines), 1 + 9)
         self.assertEqual({line[1] for line in lines[1:]},
                          {f"fifo, way {w}" for w in ("none", "annotated", "monitor")})

@@ -125,13 +125,13 @@ class Sequential(unittest.TestCase):
 
 class Golden(unittest.TestCase):
     def test_counts(self) -> None:
-        """TENTER_ORACLE_LONG=1 adds the two that take half a minute."""
+        """TENTER_TEST_LONG=1 adds the two that take half a minute."""
         rows = yaml.safe_load((ROOT / "dscheck/golden/counts.yaml").read_text(encoding="utf-8"))
         self.assertGreater(len(rows), 40)
         for row in rows:
             macros = dict(row["macros"])
             long = (row["program"], row["sc"]) in (("msq", 11198), ("lastzero", 704))
-            if row["sc"] == "finds" or (long and "TENTER_ORACLE_LONG" not in os.environ):
+            if row["sc"] == "finds" or (long and "TENTER_TEST_LONG" not in os.environ):
                 continue
             if "options" in row:
                 self.assertEqual(row["options"], ["--retry-as-await"])
