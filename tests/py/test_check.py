@@ -127,10 +127,11 @@ class Check(unittest.TestCase):
             with self.subTest(name):
                 code, answer, out = self.run_check(self.program(text, name + ".c"))
                 if kind is None:
-                    self.assertEqual((code, answer["verdict"], answer["blocked"]), (0, "ok", 0), out)
+                    self.assertEqual((code, answer["verdict"], answer["kind"], answer["blocked"]), (0, "ok", None, 0), out)
                 else:
                     self.assertEqual((code, answer["verdict"]), (1, "bug"), out)
-                    self.assertIn(answer["message"].split(":")[0], kind.split("|"), out)
+                    self.assertIn(answer["kind"], kind.split("|"), out)
+                    self.assertTrue(answer["message"].startswith(answer["kind"] + ": "), out)
                     self.assertIn(name + ".c:", out)
 
     def test_golden(self) -> None:
