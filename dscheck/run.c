@@ -49,12 +49,14 @@ struct state {
     uint32_t used;
     struct record record[RECORDS];
     char kept[RECORD_BYTES];
-    /* With --retry-as-await: where it has been since it last changed something by a read-modify-write, and whether a
-     * compare-and-exchange has failed since.  Who then comes back to such a place stops: the same thread will be found,
-     * in another execution, to start that round later. */
+    /* With --retry-as-await: what it has read in this turn of a loop, without having written, and whether the turn has
+     * failed: by a compare-and-exchange, or since a location that was read twice had changed.  Who then comes back to
+     * such a place stops: the same thread will be found, in another execution, to start that turn later. */
     struct {
         void *sp;
+        uint64_t value;
         uint32_t pc;
+        uint16_t loc;
     } been[RECORDS];
     unsigned beens;
     bool failed, stopped;
@@ -426,24 +428,39 @@ static void trace(unsigned t, uint16_t slot)
 static void note_retry(unsigned t, const struct slot *s)
 {
     struct state *st = &state[t];
-    if (s->reads && s->writes) {
+    if (s->writes) {
         st->beens = 0;
         st->failed = false;
         return;
     }
     st->failed |= s->op >= OP_CAS && s->op <= OP_CAS_VAL;
+    for (unsigned i = 0; i < st->beens; i++) {
+        if (st->been[i].loc != s->loc)
+            continue;
+        if (st->been[i].pc == s->pc && st->been[i].sp == in_thread[t].sp) { /* it has waited here */
+            st->been[i].value = s->old;
+            return;
+        }
+        st->failed |= st->been[i].value != s->old;
+    }
     if (st->beens < RECORDS) {
         st->been[st->beens].sp = in_thread[t].sp;
-        st->been[st->beens++].pc = s->pc;
+        st->been[st->beens].value = s->old;
+        st->been[st->beens].pc = s->pc;
+        st->been[st->beens++].loc = s->loc;
     }
 }
 
+/* Whether the request starts another turn after one that has failed. */
 static bool retries(unsigned t)
 {
-    const struct state *st = &state[t];
-    for (unsigned i = 0; st->failed && i < st->beens; i++)
-        if (st->been[i].pc == st->q.pc && st->been[i].sp == in_thread[t].sp)
-            return true;
+    struct state *st = &state[t];
+    for (unsigned i = 0; i < st->beens; i++)
+        if (st->been[i].pc == st->q.pc && st->been[i].sp == in_thread[t].sp) {
+            if (st->failed)
+                return true;
+            st->beens = 0; /* a turn that was not in vain */
+        }
     return false;
 }
 

@@ -37,7 +37,8 @@ def parser() -> Parser:
                      help="pct and random draw schedules until the budget is spent: no proof")
     out.add_argument("--seed", type=int, default=1, help="of pct and random")
     out.add_argument("--retry-as-await", action="store_true",
-                     help="a loop that retries a failed compare-and-exchange waits for a change")
+                     help="a turn of a loop that failed (its compare-and-exchange, or what it read twice had "
+                          "changed) and wrote nothing is tried only once what it waits for has changed")
     out.add_argument("--spurious-cas", action="store_true", help="a weak compare-and-exchange may fail for no reason")
     out.add_argument("--spurious-wake", action="store_true", help="a wait on a condition variable may end for no reason")
     out.add_argument("--malloc-fail", action="store_true", help="each allocation may fail")

@@ -134,8 +134,8 @@ def replay_text(answer: Answer, options: list[str]) -> str:
 def as_json(answer: Answer, bound: str | None) -> dict[str, Any]:
     trace = [{"thread": s.thread, "place": s.place, "op": s.op, "location": s.name, "read": s.read,
               "wrote": s.wrote, "from": s.source} for s in answer.steps]
-    return {"schema": 1, "verdict": answer.verdict, "model": "sc", "executions": int(answer.number("executions")),
-            "blocked": int(answer.number("blocked")), "seconds": answer.number("seconds"), "bound": bound,
+    return {"schema": 1, "verdict": answer.verdict, "kind": answer.values.get("kind"), "model": "sc",
+            "executions": int(answer.number("executions")), "blocked": int(answer.number("blocked")), "seconds": answer.number("seconds"), "bound": bound,
             "threads": int(answer.number("threads")), "message": sentence(answer), "trace": trace}
 
 
