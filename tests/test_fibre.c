@@ -346,9 +346,13 @@ static void test_yields(void)
     stop();
 }
 
+static tn_time sleep_base; /* the earliest of them wakes after this */
+static bool too_late;
+
 static void *sleep_and_write(void *ms)
 {
-    CHECK_EQUAL(tn_sleep((uintptr_t)ms * 1000000), 0);
+    too_late |= tn_now() >= sleep_base;
+    CHECK_EQUAL(tn_sleep_until(sleep_base + (uintptr_t)ms * 1000000, NULL), 0);
     order[at++] = (char)('0' + (uintptr_t)ms / 4);
     return NULL;
 }
@@ -363,12 +367,18 @@ static void *sleeps(void *arg)
     CHECK_EQUAL(tn_sleep_until(t0 - 1, NULL), 0);
     CHECK_EQUAL(tn_sleep_until(t0 + 3000000, NULL), 0);
     CHECK(tn_now() >= t0 + 3000000);
-    at = 0;
-    for (int i = 0; i < 5; i++)
-        CHECK_EQUAL(tn_spawn(&f[i], NULL, sleep_and_write, (void *)ms[i]), 0);
-    for (int i = 0; i < 5; i++)
-        CHECK_EQUAL(tn_join(f[i], NULL), 0);
-    order[at] = '\0';
+    tn_time head_start = 10000000;
+    do { /* until all of them slept before the first was due */
+        at = 0;
+        too_late = false;
+        head_start *= 2;
+        sleep_base = tn_now() + head_start;
+        for (int i = 0; i < 5; i++)
+            CHECK_EQUAL(tn_spawn(&f[i], NULL, sleep_and_write, (void *)ms[i]), 0);
+        for (int i = 0; i < 5; i++)
+            CHECK_EQUAL(tn_join(f[i], NULL), 0);
+        order[at] = '\0';
+    } while (too_late && head_start < UINT64_C(3000000000));
     /* Timers that ran out together are made ready in order; a module that runs the newest first may reverse
      * them. */
     if (!build_has("\"schedulers\":[{\"name\":\"lifo\"") && !CHECK(strcmp(order, "12345") == 0))

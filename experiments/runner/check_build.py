@@ -85,7 +85,7 @@ def image(files: list[Path], cflags: list[str]) -> Path:
         for number, file in enumerate(files):
             made = out.with_suffix(f".{number}.o")
             objects.append(made)
-            _run(["gcc", "-std=gnu17", "-w", f"-I{ROOT}", *flags, *FLAGS, "-c", str(file), "-o", str(made)],
+            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *FLAGS, "-c", str(file), "-o", str(made)],
                  f"{file} does not compile")
             _hold(made, file, table)
             _run(["objcopy", f"--redefine-syms={redefine}", str(made)], "objcopy")
@@ -128,7 +128,7 @@ def others(files: list[Path], cflags: list[str]) -> None:
     if len(files) < 2:
         return
     for file in files:
-        text = subprocess.run(["gcc", "-std=gnu17", "-w", f"-I{ROOT}", *cflags, "-c", str(file), "-o", "/dev/stdout"],
+        text = subprocess.run(["gcc", "-std=gnu17", "-w", *cflags, f"-I{ROOT}", "-c", str(file), "-o", "/dev/stdout"],
                               capture_output=True, check=False).stdout
         done = subprocess.run(["nm", "--defined-only", "/dev/stdin"], input=text, capture_output=True, check=False)
         _ELSEWHERE.update(line.split()[-1] for line in done.stdout.decode().splitlines() if line)
