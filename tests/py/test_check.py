@@ -7,12 +7,16 @@ import io
 import json
 import os
 import shutil
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from experiments.runner import check
-from experiments.runner.errors import Stop
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+# pylint: disable=wrong-import-position
+from experiments.runner import check  # noqa: E402
+from experiments.runner.errors import Stop  # noqa: E402
 
 HEAD = """
 #include <assert.h>
