@@ -215,8 +215,8 @@ static inline struct tn_idle_slot *tn_idle_choose_(struct tn_idle *idle)
     return s != NULL ? s : idle->watcher != NULL ? idle->watcher : idle->idle.head;
 }
 
-/* Take one worker off the list to wake it: `which` if it is idle, else as tn_idle_choose_ says. It counts as searching from here. NULL: nobody there. The caller unparks or starts it, by
- * what `*how` says it slept on. */
+/* Take one worker off the list to wake it: `which` if it is idle, else as tn_idle_choose_ says. It counts as
+ * searching from here. NULL: nobody there. The caller unparks or starts it, by what `*how` says it slept on. */
 static inline struct tn_idle_slot *tn_idle_take(struct tn_idle *idle, struct tn_idle_slot *which, uint32_t *how)
 {
     tn_spinlock_lock(&idle->lock);

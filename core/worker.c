@@ -187,8 +187,9 @@ enum { PASSING = 4 };
 static __attribute__((noinline)) void steal_in_passing(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    if (TN_SCHED(cl)->steal == NULL || atomic_load_explicit(&cl->pub.busy, memory_order_relaxed) < 2 || /* a hint */
-        ++w->looks % PASSING != 0)
+    /* All slots ever used, not the busy ones: who has left, or sleeps, may have something placed with it. */
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+    if (TN_SCHED(cl)->steal == NULL || used < 2 || ++w->looks % PASSING != 0)
         return;
     struct worker *victim = choose_victim(w, cl, w->passing, 0);
     w->passing = victim != NULL ? w->passing + 1 : 0;
