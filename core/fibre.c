@@ -185,9 +185,12 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     if (here == NULL && left_behind_in_parent(cl->rt))
         return EPERM;
     struct fibre *f;
-    size_t size = attr != NULL && attr->stack != 0 ? attr->stack : cl->rt->stacks.usable;
-    if (size < tn_page() || size > TN_STACK_MAX)
-        return EINVAL;
+    size_t size = cl->rt->stacks.usable;
+    if (attr != NULL && attr->stack != 0) {
+        size = attr->stack;
+        if (size < tn_page() || size > TN_STACK_MAX)
+            return EINVAL;
+    }
     if (TN_STACKS_POOLED && size != cl->rt->stacks.usable)
         f = stacks_take_odd(&cl->rt->stacks, size);
     else
@@ -354,7 +357,7 @@ static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *
     return 0;
 }
 
-TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value, tn_time deadline, tn_token *token)
+static inline __attribute__((always_inline)) int join(tn_fibre *fibre, void **value, tn_time deadline, tn_token *token)
 {
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
@@ -395,9 +398,14 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
     return 0;
 }
 
-TN_API int tn_join(tn_fibre *f, void **value)
+TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *f, void **value, tn_time deadline, tn_token *token)
 {
-    return tn_join_until(f, value, TN_FOREVER, NULL);
+    return join(f, value, deadline, token);
+}
+
+TN_API __attribute__((noinline, flatten)) int tn_join(tn_fibre *f, void **value)
+{
+    return join(f, value, TN_FOREVER, NULL);
 }
 
 TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)

@@ -63,6 +63,16 @@ static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why
         make_ready_elsewhere(w, f, why);
 }
 
+/* The same for a fibre that has just stopped on w, and so is of w's cluster. */
+static inline void make_ready_here(struct worker *w, struct fibre *f, enum tn_why why)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    if (TN_FORCE_MIGRATION)
+        make_ready_elsewhere(w, f, why);
+    else
+        notify(cl, TN_SCHED(cl)->ready(&w->pub, &f->pub, why));
+}
+
 /* ---- switching ---- */
 
 static void retire(struct worker *w, struct fibre *f);
@@ -72,10 +82,7 @@ static void arrive(struct worker *w, struct fibre *f, struct cluster *cl);
 static __attribute__((noinline)) void after_any(struct worker *w, enum after what)
 {
     struct fibre *f = w->after_fibre;
-    if (what == AFTER_SUSPEND) {
-        if (!w->after_commit(f, w->after_arg))
-            make_ready(w, f, TN_WOKEN);
-    } else if (what == AFTER_EXIT) {
+    if (what == AFTER_EXIT) {
         retire(w, f);
     } else if (what == AFTER_READY) {
         make_ready(w, f, w->after_why);
@@ -88,14 +95,18 @@ static __attribute__((noinline)) void after_any(struct worker *w, enum after wha
     }
 }
 
-/* On the new stack, first of all. The commonest case is kept in line. */
+/* On the new stack, first of all. The commonest cases are kept in line. */
 static inline void after_switch(struct worker *w)
 {
     enum after what = w->after;
-    if (what == AFTER_YIELD)
-        make_ready(w, w->after_fibre, TN_YIELDED);
-    else if (what != AFTER_NOTHING)
+    if (what == AFTER_YIELD) {
+        make_ready_here(w, w->after_fibre, TN_YIELDED);
+    } else if (what == AFTER_SUSPEND) {
+        if (!w->after_commit(w->after_fibre, w->after_arg))
+            after_any(w, AFTER_READY); /* there is nothing to wait for */
+    } else if (what != AFTER_NOTHING) {
         after_any(w, what);
+    }
 }
 
 /* Whom w has just left: a fibre, or its own loop. */

@@ -55,7 +55,7 @@ check() {
     [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 6 ] || fail "not six fibres"
     trace main stop_here first begin
     trace lost tn_wait parked_here waits begin
-    trace joiner tn_join_until joins begin
+    trace joiner tn_join joins begin
     trace sleeper tn_sleep_until sleeps begin
     [ "$(part two | grep -c '^Fibre [12] ')" = 2 ] || fail "[two] has not two"
     wants one "^fibre 1 '"
