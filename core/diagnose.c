@@ -379,9 +379,9 @@ TN_API int tn_dump(int fd)
     diagnose_anew();
     if (!lock_patiently())
         return EBUSY;
-    dump(fd, tn_debug_runtimes, &here, "dump");
+    int rc = dump(fd, tn_debug_runtimes, &here, "dump");
     tn_spinlock_unlock(&lock);
-    return 0;
+    return rc;
 }
 
 void diagnose_misuse(struct fibre *self, const char *what)

@@ -11,15 +11,17 @@ enum { FRAMES = 32, TRACES = 1000, STOP_NS = 200000000, CHAIN = 100000 };
 
 /* ---- text ---- */
 
-static struct { /* under the lock of diagnoses */
-    int fd;
+static struct {    /* under the lock of diagnoses */
+    int fd, error; /* of the first write that failed */
     size_t n;
     char text[4096];
 } out;
 
 static void flush(void)
 {
-    tn_write(out.fd, out.text, out.n);
+    int rc = tn_write(out.fd, out.text, out.n);
+    if (out.error == 0)
+        out.error = rc;
     out.n = 0;
 }
 
@@ -287,12 +289,13 @@ static struct tn_stopped *others(struct runtime *first, uint32_t self)
     return list;
 }
 
-void dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason)
+int dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason)
 {
     struct writing wr = {.here = here, .self = tn_self()};
     struct tn_stopped *stopped = others(first, tn_thread_number());
     tn_threads_stop(stopped, STOP_NS);
     out.fd = fd;
+    out.error = 0;
     put("tenter: ");
     put(reason);
     put("\n");
@@ -302,4 +305,5 @@ void dump(int fd, struct runtime *first, const struct tn_where *here, const char
     flush();
     tn_symbols_close();
     tn_threads_go(stopped);
+    return out.error;
 }

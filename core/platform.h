@@ -57,6 +57,18 @@ void *tn_self_now(void);
  * fibre, and a compiler that keeps the address over a switch would mix the two up (004 §3.3.8). */
 int *tn_errno_address(void);
 
+/* What the C++ runtime keeps for each thread: the exceptions that are being handled. They too belong to the fibre. NULL:
+ * there is no C++ in this program. */
+struct tn_exceptions {
+    void *caught;
+    unsigned uncaught;
+};
+struct tn_exceptions *tn_exceptions_address(void);
+
+/* If the calling thread ends otherwise than by returning from its function (pthread_exit), call `lost` on it; NULL: do not
+ * any more. */
+void tn_thread_guard(void (*lost)(void));
+
 /* Processors that this process may use, and pinning of the calling thread to the n-th of them (modulo). */
 unsigned tn_processors(void);
 int tn_pin(unsigned n);
@@ -239,7 +251,7 @@ struct tn_symbol {
 struct tn_symbol tn_symbol(uintptr_t pc);
 void tn_symbols_close(void);
 
-void tn_write(int fd, const void *text, size_t n);
+int tn_write(int fd, const void *text, size_t n);
 
 /* ---- debug builds: what must not be held over a scheduling point ---- */
 

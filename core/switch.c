@@ -115,17 +115,32 @@ static inline struct tn_sanitize *left_behind(struct worker *w)
     return w->after_fibre != NULL ? &w->after_fibre->sanitize : &w->loop.sanitize;
 }
 
+/* In a program with C++. */
+static __attribute__((noinline, cold)) void exceptions_leave(struct worker *w, struct fibre *from)
+{
+    from->exceptions = *w->exceptions_at;
+}
+
+static __attribute__((noinline, cold)) void exceptions_arrive(struct worker *w)
+{
+    *w->exceptions_at = (w->current != NULL ? w->current : &w->loop)->exceptions;
+}
+
 /* Leave `from` for `to`. Returns on whatever worker runs `from` next, and says which. */
 static inline struct worker *switch_to(struct worker *w, struct fibre *from, struct fibre *to, bool dying)
 {
     /* relaxed: its own, and a mark of the watchdog that this wipes out */
     atomic_store_explicit(&from->saved_errno, (uint32_t)*w->errno_at, memory_order_relaxed);
+    if (__builtin_expect(w->exceptions_at != NULL, 0))
+        exceptions_leave(w, from);
     tn_sanitize_leave(&from->sanitize, &to->sanitize, dying);
     TN_SPLIT_LEAVE(from, to);
     w = tn_context_switch(&from->pub.context, to->pub.context, w);
     tn_sanitize_arrive(&from->sanitize, left_behind(w));
     after_switch(w);
     *w->errno_at = (int)(uint32_t)atomic_load_explicit(&from->saved_errno, memory_order_relaxed); /* relaxed: own */
+    if (__builtin_expect(w->exceptions_at != NULL, 0))
+        exceptions_arrive(w);
     return w;
 }
 

@@ -93,6 +93,7 @@ static bool token_enter(struct token *k, struct fibre *f)
         if (f->token_next != NULL)
             f->token_next->token_at = &f->token_next;
         k->waiting = f;
+        f->token = k;
     }
     tn_spinlock_unlock(&k->lock);
     return !fired;
@@ -104,7 +105,15 @@ static void token_leave(struct token *k, struct fibre *f)
     *f->token_at = f->token_next;
     if (f->token_next != NULL)
         f->token_next->token_at = f->token_at;
+    f->token = NULL;
     tn_spinlock_unlock(&k->lock);
+}
+
+void token_forget(struct fibre *f, void *unused)
+{
+    (void)unused;
+    if (f->token != NULL)
+        token_leave(f->token, f);
 }
 
 /* ---- waiting ---- */

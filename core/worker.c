@@ -331,6 +331,14 @@ static void run(struct worker *w, struct fibre *f)
     } while (f != NULL);
 }
 
+/* pthread_exit in a fibre: its worker's loop is gone, and with it whatever waits for it. */
+static void worker_lost(void)
+{
+    struct worker *w = tn_self();
+    tn_die("tenter: fibre '%s' ended its worker's thread (pthread_exit): end a fibre by return or tn_exit",
+           w != NULL && w->current != NULL ? w->current->name : "");
+}
+
 /* Both ends of a worker's life on its thread. */
 void *worker_main(void *worker)
 {
@@ -338,6 +346,8 @@ void *worker_main(void *worker)
     struct cluster *cl = cluster_of(w->pub.cluster);
     tn_self_set(w);
     w->errno_at = tn_errno_address();
+    w->exceptions_at = tn_exceptions_address();
+    tn_thread_guard(worker_lost);
     diagnose_worker_begins(w);
     tn_sanitize_thread(&w->loop.sanitize);
     void *fault_stack = tn_fault_stack();
@@ -371,6 +381,7 @@ void *worker_main(void *worker)
     tn_idle_leave(&cl->idle, &w->slot);
     if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
+    tn_thread_guard(NULL);
     tn_self_set(NULL);
     diagnose_worker_ends(w);
     tn_fault_stack_free(fault_stack);

@@ -36,18 +36,19 @@ unsigned tn_thread_count(void)
     return threads;
 }
 
-void tn_write(int fd, const void *text, size_t n)
+int tn_write(int fd, const void *text, size_t n)
 {
     const char *at = text;
     while (n > 0) {
         ssize_t k = write(fd, at, n);
         if (k < 0 && errno != EINTR)
-            return;
+            return errno;
         if (k > 0) {
             at += k;
             n -= (size_t)k;
         }
     }
+    return 0;
 }
 
 static struct tn_where where_of(const void *context)
