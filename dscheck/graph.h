@@ -124,6 +124,15 @@ static inline uint16_t follows(const struct frame *g, unsigned tid)
     return g->last[tid] != NIL ? g->last[tid] : g->create[tid];
 }
 
+/* Whether write w is a new offer to who waits at `bottom`. */
+static inline bool graph_newer(const struct frame *g, uint16_t w, uint16_t bottom)
+{
+    const struct slot *b = &g->slot[bottom];
+    unsigned time = write_time(g, w);
+    return time > bottom &&
+           (b->cause == NIL || (time > b->cause && w != b->cause && clock_has(&g->slot[w].porf, &g->slot[b->cause])));
+}
+
 uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid);
 void graph_co_insert(struct frame *g, uint16_t w, uint16_t after); /* NIL: as the first */
 void graph_co_remove(struct frame *g, uint16_t w);

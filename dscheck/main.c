@@ -233,14 +233,14 @@ static void steps(void)
         const struct slot *s = &g->slot[order[i]];
         step_of[order[i]] = i + 1;
         printf("step %u %x %s %llx %d %llx %d %llx %u %u\n", s->tid, s->pc, op_name(s),
-               s->loc == NIL ? 0ULL : (unsigned long long)run_address(s->loc), s->reads && s->loc != NIL,
+               s->loc == NIL ? 0ULL : (unsigned long long)place_address(s->loc), s->reads && s->loc != NIL,
                (unsigned long long)s->old, s->writes && s->loc != NIL, (unsigned long long)s->new,
                s->reads && s->rf != NIL ? step_of[s->rf] : 0, s->choice);
     }
     for (unsigned t = 0; t < IN_THREADS; t++)
         if (in_thread[t].alive && !in_thread[t].ended && g->bottom[t] != NIL) {
             const struct slot *s = &g->slot[g->bottom[t]];
-            printf("wait %u %x %s %llx\n", t, s->pc, op_name(s), (unsigned long long)run_address(s->loc));
+            printf("wait %u %x %s %llx\n", t, s->pc, op_name(s), (unsigned long long)place_address(s->loc));
         }
 }
 

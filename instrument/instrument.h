@@ -56,6 +56,9 @@ void in_world_init(void);  /* once: stacks, heap, shadow */
 void in_world_reset(void); /* before each execution: memory as it was after the constructors */
 void in_thread_start(unsigned id, unsigned parent, void *(*fn)(void *), void *arg);
 void in_image(const char *path); /* load the code under test */
+void in_thread_done(void);       /* destroys the values of its keys */
+void in_keys_reset(void);
+void in_sync_reset(void);
 
 /* The code under test. */
 struct in_object {

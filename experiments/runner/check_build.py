@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
          "-fno-omit-frame-pointer", "-Wno-tsan", "-fsanitize=thread", "-fPIC",
          "-ftls-model=global-dynamic"]
-_RUNTIME = ["instrument/*.c", "instrument/*.S", "dscheck/graph.c", "dscheck/search.c",
-            "dscheck/run.c", "dscheck/race.c", "dscheck/main.c"]
+_RUNTIME = ["instrument/*.c", "instrument/*.S",
+            *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
+                                               "run", "race", "main"))]
 #: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
 _BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
 
