@@ -16,6 +16,7 @@ static struct {
     struct candidate {
         uint16_t rf;
         bool steal, ahead, waits;
+        uint8_t choices;
     } of[CANDIDATES];
 } look;
 
@@ -112,6 +113,9 @@ static bool wait_there(unsigned t, unsigned first)
     struct slot *s = &g->slot[k];
     if (r->slot != k || s->loc == NIL)
         return false;
+    for (unsigned i = first; i < st->records; i++)
+        if (g->slot[st->record[i].slot].choice != 0)
+            return false; /* it has failed for no reason: what it does without has been tried */
     if (s->writes)
         graph_co_remove(g, k);
     graph_unread(g, k);
@@ -138,10 +142,14 @@ static void commit(void)
     in_ahead = false;
     for (unsigned i = 0; i < look.n; i++)
         if (!look.of[i].waits) {
-            if (look.of[i].steal)
-                search_push_steal(e, look.of[i].rf);
-            else
-                search_push_read(e, look.of[i].rf, 0);
+            uint16_t rf = look.of[i].rf;
+            if (!look.of[i].steal)
+                search_push_read(e, rf, 0); /* which pushes its other choices */
+            for (unsigned c = 0; look.of[i].steal && c < look.of[i].choices; c++)
+                if (effect_of(&g->slot[e], value_of(g, rf, g->slot[e].loc), c).writes)
+                    search_push_steal(e, rf, c);
+                else
+                    search_push_read(e, rf, c);
         }
     struct slot *s = &g->slot[e];
     if (look.latest_waits) {
@@ -204,7 +212,7 @@ static bool add_read(unsigned t)
 
     uint16_t last = g->place[loc].last;
     struct effect latest = effect_of(s, value_of(g, last, loc), 0);
-    bool ahead = false;
+    bool ahead = false, loops = await_may_loop(q->op) && (q->op < OP_CAS || await_seen(t));
     look.latest_waits = latest.waits || (bottom != NIL && (last == NIL || !graph_newer(g, last, bottom)));
     if (exec_exhaustive())
         for (uint16_t x = last; x != NIL && look.n < CANDIDATES - 1;) {
@@ -214,18 +222,18 @@ static bool add_read(unsigned t)
             if (bottom == NIL || (w != NIL && graph_newer(g, w, bottom))) {
                 struct effect old = effect_of(s, value_of(g, w, loc), 0);
                 if (!old.waits) {
-                    bool reads = await_may_wait(q) && (!old.writes || old.new == value_of(g, w, loc));
+                    bool reads = loops && (!old.writes || (q->op < OP_CAS && old.new == value_of(g, w, loc)));
                     bool steal = old.writes && g->slot[x].reads && g->slot[x].writes;
                     ahead |= reads;
-                    look.of[look.n++] = (struct candidate){w, steal, reads, false};
+                    look.of[look.n++] = (struct candidate){w, steal, reads, false, old.choices};
                 }
             }
             x = w;
         }
-    if (await_may_loop(q))
+    if (await_may_loop(q->op))
         await_record(t, e);
-    if (!look.latest_waits && await_may_loop(q) && latest.writes && latest.new == value_of(g, last, loc)) {
-        look.of[look.n] = (struct candidate){last, false, true, false};
+    if (!look.latest_waits && q->op < OP_CAS && latest.writes && latest.new == value_of(g, last, loc)) {
+        look.of[look.n] = (struct candidate){last, false, true, false, 1};
         ahead = true;
         look.latest_waits = true; /* until the look says otherwise */
         look.n++;
@@ -258,6 +266,7 @@ static void look_ahead(void)
     struct slot s = g->slot[look.e];
     s.old = value_of(g, look.of[look.at].rf, s.loc);
     s.writes = effect_of(&s, s.old, 0).writes;
+    g->slot[look.e].rf = look.of[look.at].rf; /* for who asks whether it has read the same before */
     run_answer(t, &s);
     in_ahead = true;
     exec_resume(t);
@@ -267,9 +276,9 @@ void add_looked(void)
 {
     unsigned t = look.t;
     struct state *st = &exec_state[t];
-    bool back = st->q.op < OP_ATOMIC_END && st->q.op != OP_STORE && await_came_back(t) >= 0;
+    bool back = await_may_loop(st->q.op) && await_came_back(t) >= 0;
     struct candidate *c = &look.of[look.at++];
-    c->waits = back && await_may_wait(&st->record[st->records - 1].q);
+    c->waits = back;
     await_put_back(t, &st->record[st->records - 1]);
     look_ahead();
 }
@@ -340,7 +349,7 @@ bool add_event(unsigned t)
         return true;
     }
     default:
-        if (await_may_loop(q)) {
+        if (await_may_loop(q->op)) {
             int first = await_came_back(t);
             if (first >= 0) {
                 exec_abandoned = !wait_there(t, (unsigned)first);

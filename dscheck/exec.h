@@ -13,7 +13,7 @@
 
 #include "run.h"
 
-enum { RECORDS = 64, RECORD_BYTES = 64 * 1024 };
+enum { RECORDS = 64, RECORD_BYTES = 64 * 1024, UNDOS = 256 };
 
 struct request {
     uint8_t op, log;
@@ -26,8 +26,15 @@ struct request {
 struct record {
     void *sp;
     uint32_t bytes, at;
-    uint16_t slot;
+    uint16_t slot, undos;
     struct request q;
+};
+
+/* What plain memory outside its stack held before a thread wrote there. */
+struct undo {
+    char *at;
+    uint64_t old;
+    uint8_t size;
 };
 
 struct state {
@@ -37,12 +44,14 @@ struct state {
     uint32_t used;
     struct record record[RECORDS];
     char kept[RECORD_BYTES];
+    struct undo undo[UNDOS]; /* since the first record */
+    unsigned undos;
     /* With --retry-as-await: what it has read in this turn of a loop, without having written, and whether the turn has
      * failed: by a compare-and-exchange, or since a location that was read twice had changed.  Who then comes back to
      * such a place stops: the same thread will be found, in another execution, to start that turn later. */
     struct {
         void *sp;
-        uint64_t value;
+        uint64_t value, callers;
         uint32_t pc;
         uint16_t loc;
     } been[RECORDS];
@@ -78,12 +87,13 @@ void place_put(uint64_t at, unsigned log, uint64_t v);
 
 /* ---- await.c ---- */
 
-bool await_may_loop(const struct request *q);
-bool await_may_wait(const struct request *q);
+bool await_may_loop(unsigned op); /* it reads, and may write nothing */
 void await_record(unsigned t, uint16_t slot);
-int await_came_back(unsigned t); /* the recorded state that the thread has come back to; -1: none */
+bool await_seen(unsigned t);     /* the thread has been in the state in which it is */
+int await_came_back(unsigned t); /* the recorded state from which it has come back in vain; -1: none */
 void await_put_back(unsigned t, const struct record *r);
 void await_wrote(unsigned t);
+void await_plain(unsigned t, const void *at, size_t size); /* it is about to write there */
 void await_note_retry(unsigned t, const struct slot *s);
 bool await_retries(unsigned t); /* whether the request starts another turn after one that has failed */
 

@@ -4,7 +4,7 @@
  * order and reads-from.  Plain accesses are no events, so they are held against each other here: each stretch of eight
  * bytes has a cell with the accesses that may still race.  A cell of an earlier execution is an empty one.
  */
-#include "run.h"
+#include "exec.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { INLINE = 5 };
-enum { WRITES = 1, ATOMIC = 2 };
+enum { INLINE = 4, WRITES = 1, ATOMIC = 2 };
 
 struct access {
     uint32_t pc;
@@ -22,10 +21,17 @@ struct access {
 };
 
 struct cell {
-    uint32_t execution;
+    uint32_t execution, more; /* more: those that found no place here, in `others`; 0: none */
     uint16_t n;
     struct access of[INLINE];
 };
+
+/* Seldom used: many threads that read one place, or many bytes of it apart. */
+static struct other {
+    struct access of;
+    uint32_t next;
+} * others;
+static uint32_t others_used, others_capacity;
 
 static struct cell *cells, *data_cells;
 static uint32_t execution;
@@ -50,6 +56,37 @@ static struct cell *cell_of(const char *at)
 void run_forget(void)
 {
     execution++;
+    others_used = 0;
+}
+
+static void keep_other(struct cell *c, struct access a)
+{
+    if (others_used + 1 >= others_capacity) {
+        others_capacity = others_capacity * 2 + 64;
+        others = realloc(others, others_capacity * sizeof(*others));
+        if (others == NULL)
+            abort();
+    }
+    others[++others_used] = (struct other){a, c->more};
+    c->more = others_used;
+}
+
+/* Whether a later access says all that the former does: what would race with that one races with this.  If the two race
+ * with each other, does not return. */
+static inline bool covered(const struct access *a, const struct access *by, const struct clock *known)
+{
+    bool before = a->tid == by->tid || (known != NULL && known->of[a->tid] > (int16_t)a->epoch);
+    if (!before && (a->mask & by->mask) != 0 && ((a->how | by->how) & WRITES) != 0 &&
+        (a->how & by->how & ATOMIC) == 0) {
+        run_result.pc[0] = a->pc;
+        run_result.pc[1] = by->pc;
+        run_result.racer = a->tid;
+        in_bug("data race", "%s %s and %s %s are not ordered", a->how & ATOMIC ? "an atomic" : "a plain",
+               a->how & WRITES ? "write" : "read", by->how & ATOMIC ? "an atomic" : "a plain",
+               by->how & WRITES ? "write" : "read");
+    }
+    return before && (a->mask & ~by->mask) == 0 && (by->how & WRITES) >= (a->how & WRITES) &&
+           (by->how & ATOMIC) <= (a->how & ATOMIC);
 }
 
 static void touch(const char *at, unsigned mask, unsigned how, unsigned tid, uint32_t pc)
@@ -60,33 +97,26 @@ static void touch(const char *at, unsigned mask, unsigned how, unsigned tid, uin
     if (c->execution != execution) {
         c->execution = execution;
         c->n = 0;
+        c->more = 0;
     }
-    uint16_t epoch;
-    const struct clock *known = run_clock(tid, &epoch);
+    struct access now = {.pc = pc, .tid = (uint8_t)tid, .mask = (uint8_t)mask, .how = (uint8_t)how};
+    const struct clock *known = run_clock(tid, &now.epoch);
     unsigned kept = 0;
-    for (unsigned i = 0; i < c->n; i++) {
-        const struct access *a = &c->of[i];
-        bool before = a->tid == tid || (known != NULL && known->of[a->tid] > (int16_t)a->epoch);
-        if (!before && (a->mask & mask) != 0 && ((a->how | how) & WRITES) != 0 && (a->how & how & ATOMIC) == 0) {
-            run_result.pc[0] = a->pc;
-            run_result.pc[1] = pc;
-            run_result.racer = a->tid;
-            in_bug("data race", "%s %s and %s %s are not ordered", a->how & ATOMIC ? "an atomic" : "a plain",
-                   a->how & WRITES ? "write" : "read", how & ATOMIC ? "an atomic" : "a plain",
-                   how & WRITES ? "write" : "read");
-        }
-        /* What would race with the former and not with this one must stay. */
-        if (before && (a->mask & ~mask) == 0 && (how & WRITES) >= (a->how & WRITES) &&
-            (how & ATOMIC) <= (a->how & ATOMIC))
-            continue;
-        c->of[kept++] = *a;
+    for (unsigned i = 0; i < c->n; i++)
+        if (!covered(&c->of[i], &now, known))
+            c->of[kept++] = c->of[i];
+    for (uint32_t *from = &c->more; *from != 0;) {
+        struct other *o = &others[*from];
+        if (covered(&o->of, &now, known))
+            *from = o->next;
+        else
+            from = &o->next;
     }
-    if (kept == INLINE) {
-        memmove(&c->of[0], &c->of[1], sizeof(c->of[0]) * (INLINE - 1));
-        kept--;
-    }
-    c->of[kept] = (struct access){pc, epoch, (uint8_t)tid, (uint8_t)mask, (uint8_t)how};
-    c->n = (uint16_t)(kept + 1);
+    if (kept == INLINE)
+        keep_other(c, now);
+    else
+        c->of[kept++] = now;
+    c->n = (uint16_t)kept;
 }
 
 static void touch_range(const char *at, size_t size, unsigned how, unsigned tid, uint32_t pc)
@@ -116,6 +146,8 @@ void in_plain(const void *at, size_t size, bool write, uint64_t pc)
         run_result.pc[1] = (uint32_t)(pc - 1 - (uint64_t)in_object.base);
         in_bug("heap", "%s", wrong);
     }
+    if (write)
+        await_plain(in_cur->id, at, size);
     touch_range(at, size, write ? WRITES : 0, in_cur->id, (uint32_t)(pc - 1 - (uint64_t)in_object.base));
 }
 

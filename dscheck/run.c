@@ -16,6 +16,7 @@ struct run_result run_result;
 struct run_step run_trace[SLOTS_MAX];
 uint32_t run_traced;
 volatile int run_interrupted;
+volatile uint64_t run_entries;
 
 struct state *exec_state;
 unsigned exec_threads;
@@ -79,8 +80,10 @@ void run_answer(unsigned t, const struct slot *s)
     case OP_CAS:
     case OP_CAS_WEAK:
         ret = s->writes;
-        if (!s->writes && st->q.expected != NULL)
+        if (!s->writes && st->q.expected != NULL) {
+            await_plain(t, st->q.expected, (size_t)1 << s->log);
             place_put((uint64_t)st->q.expected, s->log, s->old);
+        }
         break;
     case OP_TRYLOCK:
     case OP_TRYRDLOCK:
@@ -117,7 +120,7 @@ void run_perform(unsigned t, uint16_t e)
     if (s->loc != NIL && s->writes) {
         place_put(place_address(s->loc), s->log, s->new);
         await_wrote(t);
-    } else if (s->loc == NIL || (s->op >= OP_CAS && s->op <= OP_CAS_VAL)) {
+    } else if (s->loc == NIL) {
         await_wrote(t);
     }
     if (run_options.retry_as_await && s->loc != NIL)
@@ -182,7 +185,7 @@ static const char *stuck(void)
         const struct slot *b = &g->slot[g->bottom[t]];
         if (b->rf != g->place[b->loc].last)
             return ""; /* in reality it would go on */
-        waits |= b->op < OP_ATOMIC_END;
+        waits |= await_may_loop(b->op);
         unsigned span = b->span;
         for (uint16_t i = g->bottom[t]; i-- > 0 && span > 0;)
             if (g->slot[i].kind == EVENT && g->slot[i].tid == t) {
@@ -271,7 +274,7 @@ static void go_on(void)
                 exec_resume(now);
                 return;
             }
-            if (exec_state[now].pending && await_may_loop(&exec_state[now].q) && g->bottom[now] == NIL &&
+            if (exec_state[now].pending && await_may_loop(exec_state[now].q.op) && g->bottom[now] == NIL &&
                 await_came_back(now) >= 0)
                 search_revisited = NIL;
             else
@@ -323,6 +326,7 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
     struct request q = {.op = (uint8_t)(in_code / 8), .log = (uint8_t)(in_code % 8), .at = a0, .arg = a1};
     (void)a3;
     (void)a4;
+    run_entries++;
     if (q.op < OP_ATOMIC_END) {
         uint64_t mask = q.log >= 3 ? ~UINT64_C(0) : (UINT64_C(1) << (8U << q.log)) - 1;
         if (q.op == OP_CAS || q.op == OP_CAS_WEAK) {

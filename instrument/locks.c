@@ -20,6 +20,8 @@ int in_lock(struct in_mutex *m, unsigned op)
 {
     if (m->owner == IN_ME) {
         if (m->kind == PTHREAD_MUTEX_RECURSIVE_NP) {
+            if (in_ahead)
+                in_op(0, 0, 0, 0, 0, OP_STOP * 8);
             m->count++;
             return 0;
         }
@@ -79,7 +81,7 @@ int ex_pthread_mutex_lock(struct in_mutex *m)
 int ex_pthread_mutex_trylock(struct in_mutex *m);
 int ex_pthread_mutex_trylock(struct in_mutex *m)
 {
-    IN_CALL();
+    IN_CALL_READS();
     return in_lock(m, OP_TRYLOCK);
 }
 
@@ -131,7 +133,7 @@ int ex_pthread_rwlock_rdlock(uint64_t *l)
 int ex_pthread_rwlock_tryrdlock(uint64_t *l);
 int ex_pthread_rwlock_tryrdlock(uint64_t *l)
 {
-    IN_CALL();
+    IN_CALL_READS();
     return IN_OP(OP_TRYRDLOCK, IN_WORD, l, 0, 0) ? 0 : EBUSY;
 }
 
@@ -148,7 +150,7 @@ int ex_pthread_rwlock_wrlock(uint64_t *l)
 int ex_pthread_rwlock_trywrlock(uint64_t *l);
 int ex_pthread_rwlock_trywrlock(uint64_t *l)
 {
-    IN_CALL();
+    IN_CALL_READS();
     return IN_OP(OP_TRYLOCK, IN_WORD, l, writer | IN_ME, 0) ? 0 : EBUSY;
 }
 
@@ -187,7 +189,7 @@ int ex_mtx_lock(struct in_mutex *m)
 int ex_mtx_trylock(struct in_mutex *m);
 int ex_mtx_trylock(struct in_mutex *m)
 {
-    IN_CALL();
+    IN_CALL_READS();
     return in_lock(m, OP_TRYLOCK) == 0 ? thrd_success : thrd_busy;
 }
 

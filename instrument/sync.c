@@ -186,7 +186,7 @@ int ex_sem_wait(uint64_t *s)
 int ex_sem_trywait(uint64_t *s);
 int ex_sem_trywait(uint64_t *s)
 {
-    IN_CALL();
+    IN_CALL_READS();
     if (IN_OP(OP_TRYTAKE, IN_WORD, s, 0, 0))
         return 0;
     errno = EAGAIN;
