@@ -82,6 +82,7 @@ static inline void exec_resume(unsigned t)
 
 /* The location of a request; its initial value is what lies there when the execution first touches it. */
 uint16_t place_of(const struct request *q, unsigned tid);
+bool place_again(const struct request *q, unsigned tid, uint16_t loc); /* false: the request lies elsewhere */
 uint64_t place_fetch(uint64_t at, unsigned log);
 void place_put(uint64_t at, unsigned log, uint64_t v);
 

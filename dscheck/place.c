@@ -67,9 +67,8 @@ void place_put(uint64_t at, unsigned log, uint64_t v)
     memcpy((void *)at, &v, (size_t)1 << log);
 }
 
-uint16_t place_of(const struct request *q, unsigned tid)
+static void touch(uint16_t loc, const struct request *q, unsigned tid)
 {
-    uint16_t loc = location_of(q->at, q->log);
     struct location *l = &location[loc];
     run_atomic(q->at, (size_t)1 << q->log, tid, q->pc);
     struct place *p = graph_place(search_graph, loc);
@@ -81,5 +80,19 @@ uint16_t place_of(const struct request *q, unsigned tid)
         run_result.conflicts = 1;
         l->by = (uint16_t)tid;
     }
+}
+
+uint16_t place_of(const struct request *q, unsigned tid)
+{
+    uint16_t loc = location_of(q->at, q->log);
+    touch(loc, q, tid);
     return loc;
+}
+
+bool place_again(const struct request *q, unsigned tid, uint16_t loc)
+{
+    if (location[loc].at != q->at || location[loc].log != q->log)
+        return false;
+    touch(loc, q, tid);
+    return true;
 }

@@ -2,7 +2,8 @@
 /*
  * Data races: two accesses to the same byte, one of them a write, one of them plain, neither before the other in program
  * order and reads-from.  Plain accesses are no events, so they are held against each other here: each stretch of eight
- * bytes has a cell with the accesses that may still race.  A cell of an earlier execution is an empty one.
+ * bytes has a cell with those that may still race.  A cell of an earlier execution is an empty one.  Atomic accesses are
+ * held against the plain ones in their cell, and are not kept: a plain access looks for them in the graph.
  */
 #include "exec.h"
 
@@ -23,6 +24,7 @@ struct access {
 struct cell {
     uint32_t execution, more; /* more: those that found no place here, in `others`; 0: none */
     uint16_t n;
+    bool atomics; /* there were some */
     struct access of[INLINE];
 };
 
@@ -71,34 +73,67 @@ static void keep_other(struct cell *c, struct access a)
     c->more = others_used;
 }
 
-/* Whether a later access says all that the former does: what would race with that one races with this.  If the two race
- * with each other, does not return. */
-static inline bool covered(const struct access *a, const struct access *by, const struct clock *known)
+static inline bool before(uint8_t tid, uint16_t epoch, uint8_t by, const struct clock *known)
 {
-    bool before = a->tid == by->tid || (known != NULL && known->of[a->tid] > (int16_t)a->epoch);
-    if (!before && (a->mask & by->mask) != 0 && ((a->how | by->how) & WRITES) != 0 &&
-        (a->how & by->how & ATOMIC) == 0) {
-        run_result.pc[0] = a->pc;
-        run_result.pc[1] = by->pc;
-        run_result.racer = a->tid;
-        in_bug("data race", "%s %s and %s %s are not ordered", a->how & ATOMIC ? "an atomic" : "a plain",
-               a->how & WRITES ? "write" : "read", by->how & ATOMIC ? "an atomic" : "a plain",
-               by->how & WRITES ? "write" : "read");
-    }
-    return before && (a->mask & ~by->mask) == 0 && (by->how & WRITES) >= (a->how & WRITES) &&
-           (by->how & ATOMIC) <= (a->how & ATOMIC);
+    return tid == by || (known != NULL && known->of[tid] > (int16_t)epoch);
 }
 
-static void touch(const char *at, unsigned mask, unsigned how, unsigned tid, uint32_t pc)
+/* Two accesses that are not ordered. */
+static void meet(const struct access *a, const struct access *by)
+{
+    if ((a->mask & by->mask) == 0 || ((a->how | by->how) & WRITES) == 0)
+        return;
+    run_result.pc[0] = a->pc;
+    run_result.pc[1] = by->pc;
+    run_result.racer = a->tid;
+    in_bug("data race", "%s %s and %s %s are not ordered", a->how & ATOMIC ? "an atomic" : "a plain",
+           a->how & WRITES ? "write" : "read", by->how & ATOMIC ? "an atomic" : "a plain",
+           by->how & WRITES ? "write" : "read");
+}
+
+/* Whether the later access says all that the plain one does: what would race with that one races with this. */
+static inline bool covered(const struct access *a, const struct access *by, const struct clock *known)
+{
+    if (!before(a->tid, a->epoch, by->tid, known)) {
+        meet(a, by);
+        return false;
+    }
+    return (a->mask & ~by->mask) == 0 && by->how >= a->how;
+}
+
+static struct cell *fresh_cell(const char *at)
 {
     struct cell *c = cell_of(at);
+    if (c != NULL && c->execution != execution) {
+        c->execution = execution;
+        c->more = 0;
+        c->n = 0;
+        c->atomics = false;
+    }
+    return c;
+}
+
+/* The atomic accesses to this cell so far. */
+static void against_atomics(const char *cell, const struct access *by, const struct clock *known)
+{
+    for (uint32_t i = 0; i < run_traced; i++) {
+        const struct slot *s = &search_graph->slot[run_trace[i].slot];
+        if (s->loc == NIL || before(s->tid, s->idx, by->tid, known))
+            continue;
+        const char *at = (const char *)place_address(s->loc);
+        if (at < cell || at >= cell + 8)
+            continue;
+        struct access a = {.pc = s->pc, .tid = s->tid, .how = ATOMIC | WRITES};
+        a.mask = (uint8_t)(((1U << (1U << s->log)) - 1) << (at - cell));
+        meet(&a, by);
+    }
+}
+
+static void touch_plain(const char *at, unsigned mask, unsigned how, unsigned tid, uint32_t pc)
+{
+    struct cell *c = fresh_cell(at);
     if (c == NULL)
         return;
-    if (c->execution != execution) {
-        c->execution = execution;
-        c->n = 0;
-        c->more = 0;
-    }
     struct access now = {.pc = pc, .tid = (uint8_t)tid, .mask = (uint8_t)mask, .how = (uint8_t)how};
     const struct clock *known = run_clock(tid, &now.epoch);
     unsigned kept = 0;
@@ -112,11 +147,33 @@ static void touch(const char *at, unsigned mask, unsigned how, unsigned tid, uin
         else
             from = &o->next;
     }
+    if (c->atomics)
+        against_atomics((const char *)((uintptr_t)at & ~(uintptr_t)7), &now, known);
     if (kept == INLINE)
         keep_other(c, now);
     else
         c->of[kept++] = now;
     c->n = (uint16_t)kept;
+}
+
+/* An atomic access lies in one cell: it is aligned. */
+void run_atomic(uint64_t address, size_t size, unsigned tid, uint32_t pc)
+{
+    struct cell *c = fresh_cell((const char *)address);
+    if (c == NULL)
+        return;
+    c->atomics = true;
+    if (c->n == 0 && c->more == 0)
+        return;
+    struct access now = {.pc = pc, .tid = (uint8_t)tid, .how = ATOMIC | WRITES};
+    now.mask = (uint8_t)(((1U << size) - 1) << (address & 7));
+    const struct clock *known = run_clock(tid, &now.epoch);
+    for (unsigned i = 0; i < c->n; i++)
+        if (!before(c->of[i].tid, c->of[i].epoch, now.tid, known))
+            meet(&c->of[i], &now);
+    for (uint32_t o = c->more; o != 0; o = others[o].next)
+        if (!before(others[o].of.tid, others[o].of.epoch, now.tid, known))
+            meet(&others[o].of, &now);
 }
 
 static void touch_range(const char *at, size_t size, unsigned how, unsigned tid, uint32_t pc)
@@ -125,15 +182,10 @@ static void touch_range(const char *at, size_t size, unsigned how, unsigned tid,
         unsigned offset = (unsigned)((uintptr_t)at & 7), n = 8 - offset;
         if (n > size)
             n = (unsigned)size;
-        touch(at, ((1U << n) - 1) << offset, how, tid, pc);
+        touch_plain(at, ((1U << n) - 1) << offset, how, tid, pc);
         at += n;
         size -= n;
     }
-}
-
-void run_atomic(uint64_t at, size_t size, unsigned tid, uint32_t pc)
-{
-    touch_range((const char *)at, size, ATOMIC | WRITES, tid, pc);
 }
 
 void in_plain(const void *at, size_t size, bool write, uint64_t pc)

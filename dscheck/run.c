@@ -141,8 +141,7 @@ static bool repeat(unsigned t, uint16_t e)
     if (q->op != s->op)
         exec_give_up("the program does something else when it is run again: something is not repeatable");
     if (s->loc != NIL) {
-        uint16_t loc = place_of(q, t);
-        if (loc != s->loc || (s->reads && place_fetch(q->at, q->log) != s->old && q->op != OP_STORE))
+        if (!place_again(q, t, s->loc) || (s->reads && place_fetch(q->at, q->log) != s->old && q->op != OP_STORE))
             exec_give_up(
                 "the program does something else when it is run again: something is not repeatable, or a location is "
                 "used both as an atomic and as a plain one");

@@ -67,7 +67,7 @@ def checker() -> Path:
     aliases = [f"-Wl,--defsym=ex_{name}={other}" for name, other in symbols().items()
                if other and other != "ex_" + name]
     new = out.with_suffix(f".{os.getpid()}")
-    _run([os.environ.get("CC", "gcc"), "-std=gnu17", "-O2", "-g", *map(str, sources), "-rdynamic",
+    _run([os.environ.get("CC", "gcc"), "-std=gnu17", "-O3", "-flto=auto", "-g", *map(str, sources), "-rdynamic",
           *aliases, "-ldl", "-o", str(new)], "the checker does not compile")
     new.rename(out)
     return out
