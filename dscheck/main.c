@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "run.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +18,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 static double began;
@@ -65,6 +65,7 @@ static void maybe_fork(void)
     search_split(pid == 0);
     if (pid == 0) {
         child = true;
+        watch_start();
         progress = 0;
         run_result.executions = run_result.blocked = run_result.events = 0;
     }
@@ -123,13 +124,11 @@ static void crashed(void)
 
 static void fault(int signal, siginfo_t *info, void *context)
 {
-    ucontext_t *u = context;
     static char text[128];
     if (!in_explored()) {
         fprintf(stderr, "internal: signal %d in the explorer\n", signal);
         _exit(99);
     }
-    uint64_t pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
     char *at = info->si_addr;
     if (signal == SIGSEGV && at >= (char *)in_cur->low - 4096 && at < (char *)in_cur->low + 4096)
         snprintf(text, sizeof(text), "stack overflow");
@@ -137,10 +136,7 @@ static void fault(int signal, siginfo_t *info, void *context)
         snprintf(text, sizeof(text), "%s at address %p", signal == SIGFPE ? "arithmetic fault" : "invalid access",
                  info->si_addr);
     crash = text;
-    if (pc >= (uint64_t)in_object.text && pc < (uint64_t)in_object.text_end)
-        in_cur->pc = pc + 1;
-    u->uc_mcontext.gregs[REG_RSP] = (greg_t)((uint64_t)in_engine_sp - 4096 - 8);
-    u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uint64_t)crashed;
+    watch_divert(context, crashed);
 }
 
 static void handlers(void)
@@ -233,14 +229,14 @@ static void steps(void)
         const struct slot *s = &g->slot[order[i]];
         step_of[order[i]] = i + 1;
         printf("step %u %x %s %llx %d %llx %d %llx %u %u\n", s->tid, s->pc, op_name(s),
-               s->loc == NIL ? 0ULL : (unsigned long long)run_address(s->loc), s->reads && s->loc != NIL,
+               s->loc == NIL ? 0ULL : (unsigned long long)place_address(s->loc), s->reads && s->loc != NIL,
                (unsigned long long)s->old, s->writes && s->loc != NIL, (unsigned long long)s->new,
                s->reads && s->rf != NIL ? step_of[s->rf] : 0, s->choice);
     }
     for (unsigned t = 0; t < IN_THREADS; t++)
         if (in_thread[t].alive && !in_thread[t].ended && g->bottom[t] != NIL) {
             const struct slot *s = &g->slot[g->bottom[t]];
-            printf("wait %u %x %s %llx\n", t, s->pc, op_name(s), (unsigned long long)run_address(s->loc));
+            printf("wait %u %x %s %llx\n", t, s->pc, op_name(s), (unsigned long long)place_address(s->loc));
         }
 }
 
@@ -337,6 +333,7 @@ int main(int argc, char **argv)
     in_world_init();
     in_image(image);
     handlers();
+    watch_start();
     double first = now();
     if (jobs > 1 && run_options.strategy == EXHAUSTIVE) {
         shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

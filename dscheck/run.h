@@ -39,8 +39,10 @@ struct run_step {
 extern struct run_step run_trace[SLOTS_MAX];
 extern uint32_t run_traced;
 
+extern volatile uint64_t run_entries; /* how often a thread has asked for something */
+
 void run_all(void);
-uint64_t run_address(uint16_t loc);
+uint64_t place_address(uint16_t loc);
 void run_atomic(uint64_t at, size_t size, unsigned tid, uint32_t pc); /* held against plain accesses */
 void run_forget(void);                                                /* before each execution: races */
 /* What is before a thread's next access; NULL: nothing.  Its epoch: how many events it has done. */

@@ -80,9 +80,9 @@ void search_push_read(uint16_t e, uint16_t rf, unsigned choice)
     push(READ, e, rf)->choice = (uint8_t)choice;
 }
 
-void search_push_steal(uint16_t e, uint16_t rf)
+void search_push_steal(uint16_t e, uint16_t rf, unsigned choice)
 {
-    push(STEAL, e, rf);
+    push(STEAL, e, rf)->choice = (uint8_t)choice;
 }
 
 void search_push_place(uint16_t e, uint16_t after)
@@ -249,7 +249,8 @@ static void settle_revisited(uint16_t r, uint16_t w, unsigned choice)
     search_settle(r, w, choice);
     if (s->kind == BOTTOM) {
         s->cause = w;
-    } else if (s->writes && s->op < OP_CAS && s->new == s->old) { /* a compare-and-exchange that succeeds ends its loop */
+    } else if (s->writes && s->op < OP_CAS &&
+               s->new == s->old) { /* a compare-and-exchange that succeeds ends its loop */
         graph_co_remove(g, r);
         s->writes = false;
         search_revisited = r;
@@ -337,7 +338,7 @@ static bool apply_revisit(const struct item *i)
 }
 
 /* e takes its value from where another one does already; it is not in co. */
-static void read_in_vain(uint16_t e, uint16_t rf)
+static void read_in_vain(uint16_t e, uint16_t rf, uint8_t choice)
 {
     struct frame *g = search_graph;
     struct slot *s = &g->slot[e];
@@ -346,15 +347,15 @@ static void read_in_vain(uint16_t e, uint16_t rf)
     s->idx = (uint16_t)(g->count[s->tid] - 1);
     s->rf = rf;
     s->old = value_of(g, rf, s->loc);
-    s->new = effect_of(s, s->old, 0).new;
-    s->choice = 0;
+    s->new = effect_of(s, s->old, choice).new;
+    s->choice = choice;
     s->reads = s->writes = true;
     graph_porf(g, e);
     graph_read(g, e, rf);
 }
 
 /* Both cannot be: some revisit by e must make the other one go, or read e. */
-static void push_steals(uint16_t e)
+static void push_steals(uint16_t e, uint8_t choice)
 {
     struct frame *g = search_graph;
     uint16_t rf = g->slot[e].rf, loc = g->slot[e].loc;
@@ -362,8 +363,11 @@ static void push_steals(uint16_t e)
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
         if (s->loc == loc && s->kind == EVENT && s->reads && i != e && !clock_has(&g->slot[e].porf, s) &&
-            (i == other || goes(g, other, (uint16_t)i, e)) && may_revisit(g, (uint16_t)i, e))
-            push(STEAL, e, rf)->r = (uint16_t)i;
+            (i == other || goes(g, other, (uint16_t)i, e)) && may_revisit(g, (uint16_t)i, e)) {
+            struct item *made = push(STEAL, e, rf);
+            made->choice = choice;
+            made->r = (uint16_t)i;
+        }
     }
 }
 
@@ -404,9 +408,9 @@ static bool apply(const struct item *i)
         break;
     case STEAL:
         unlink_event(g, i->e);
-        read_in_vain(i->e, i->other);
+        read_in_vain(i->e, i->other, i->choice);
         if (i->r == NIL)
-            push_steals(i->e);
+            push_steals(i->e, i->choice);
         made = i->r != NIL && apply_revisit(i);
         g->slot[i->e].writes = false; /* it is not in co: for the next one who unlinks it */
         if (!made)

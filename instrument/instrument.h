@@ -46,6 +46,9 @@ void in_trampoline(void);
         in_cur->pc = (uint64_t)__builtin_return_address(0); \
     } while (0)
 
+/* The same of what changes nothing of its own, so that a look ahead may pass. */
+#define IN_CALL_READS() (in_cur->pc = (uint64_t)__builtin_return_address(0))
+
 /* Whether a thread of the code under test is running, rather than the runtime itself. */
 static inline bool in_explored(void)
 {
@@ -56,6 +59,9 @@ void in_world_init(void);  /* once: stacks, heap, shadow */
 void in_world_reset(void); /* before each execution: memory as it was after the constructors */
 void in_thread_start(unsigned id, unsigned parent, void *(*fn)(void *), void *arg);
 void in_image(const char *path); /* load the code under test */
+void in_thread_done(void);       /* destroys the values of its keys */
+void in_keys_reset(void);
+void in_sync_reset(void);
 
 /* The code under test. */
 struct in_object {

@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
          "-fno-omit-frame-pointer", "-Wno-tsan", "-fsanitize=thread", "-fPIC",
          "-ftls-model=global-dynamic"]
-_RUNTIME = ["instrument/*.c", "instrument/*.S", "dscheck/graph.c", "dscheck/search.c",
-            "dscheck/run.c", "dscheck/race.c", "dscheck/main.c"]
+_RUNTIME = ["instrument/*.c", "instrument/*.S",
+            *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
+                                               "run", "race", "watch", "main"))]
 #: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
 _BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
 
@@ -66,7 +67,7 @@ def checker() -> Path:
     aliases = [f"-Wl,--defsym=ex_{name}={other}" for name, other in symbols().items()
                if other and other != "ex_" + name]
     new = out.with_suffix(f".{os.getpid()}")
-    _run([os.environ.get("CC", "gcc"), "-std=gnu17", "-O2", "-g", *map(str, sources), "-rdynamic",
+    _run([os.environ.get("CC", "gcc"), "-std=gnu17", "-O3", "-flto=auto", "-g", *map(str, sources), "-rdynamic",
           *aliases, "-ldl", "-o", str(new)], "the checker does not compile")
     new.rename(out)
     return out
