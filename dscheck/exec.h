@@ -75,6 +75,7 @@ static inline void exec_resume(unsigned t)
 uint16_t place_of(const struct request *q, unsigned tid);
 uint64_t place_fetch(uint64_t at, unsigned log);
 void place_put(uint64_t at, unsigned log, uint64_t v);
+void place_stream(struct stream *s);
 
 /* ---- await.c ---- */
 
@@ -94,6 +95,7 @@ uint64_t pick_random(void);
 int pick_thread(unsigned now); /* who goes on; -1: nobody can */
 unsigned pick_choice(unsigned choices);
 bool pick_plan(void); /* the next schedule, where the search is not exhaustive; false: there is none */
+void pick_stream(struct stream *s);
 
 /* ---- add.c ---- */
 

@@ -83,3 +83,22 @@ uint16_t place_of(const struct request *q, unsigned tid)
     }
     return loc;
 }
+
+void place_stream(struct stream *s)
+{
+    stream(s, &locations, sizeof(locations));
+    for (unsigned i = 0; i < locations; i++) {
+        stream(s, &location[i].at, sizeof(location[i].at));
+        stream(s, &location[i].log, sizeof(location[i].log));
+        location[i].touched = s->loads ? 0 : location[i].touched;
+    }
+    if (!s->loads)
+        return;
+    memset(hashed, 0, sizeof(hashed));
+    for (unsigned i = 0; i < locations; i++) {
+        uint32_t h = hash(location[i].at);
+        while (hashed[h] != 0)
+            h = (h + 1) % (LOCATIONS * 2);
+        hashed[h] = (uint16_t)(i + 1);
+    }
+}

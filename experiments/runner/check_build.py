@@ -17,7 +17,7 @@ FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto
          "-ftls-model=global-dynamic"]
 _RUNTIME = ["instrument/*.c", "instrument/*.S",
             *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
-                                               "run", "race", "main"))]
+                                               "run", "race", "checkpoint", "jobs", "answer", "main"))]
 #: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
 _BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
 
