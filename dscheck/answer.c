@@ -76,6 +76,8 @@ static void steps(void)
     const struct frame *g = search_graph;
     uint32_t n = shortest(order);
     printf("base %llx\n", (unsigned long long)(uint64_t)in_object.base);
+    for (unsigned i = 0; i < in_names; i++)
+        printf("name %llx %s\n", (unsigned long long)(uint64_t)in_name[i].at, in_name[i].text);
     for (uint32_t i = 0; i < n; i++) {
         const struct slot *s = &g->slot[order[i]];
         step_of[order[i]] = i + 1;

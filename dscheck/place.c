@@ -67,6 +67,12 @@ void place_put(uint64_t at, unsigned log, uint64_t v)
     memcpy((void *)at, &v, (size_t)1 << log);
 }
 
+uint16_t place_touched(uint64_t at)
+{
+    uint16_t loc = find(at);
+    return loc != NIL && location[loc].touched == exec_number ? loc : NIL;
+}
+
 uint16_t place_of(const struct request *q, unsigned tid)
 {
     uint16_t loc = location_of(q->at, q->log);

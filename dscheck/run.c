@@ -7,6 +7,7 @@
  * resuming one (in_cur).  A thread that is not resumed is suspended inside its request.
  */
 #include "exec.h"
+#include "invariant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,7 @@ static void at_end(void)
         }
     }
     run_result.executions += search_counts();
+    invariant_check();
     if (all && in_heap_leak(text, sizeof(text)) != NULL)
         in_bug("leak", "%s", text);
 }
@@ -346,6 +348,10 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
     }
     if (in_cur == &in_boot) {
         in_boot.ret = direct(&q);
+        return;
+    }
+    if (invariant_asks()) {
+        in_cur->ret = invariant_answer(&q);
         return;
     }
     unsigned t = in_cur->id;

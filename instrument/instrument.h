@@ -85,7 +85,20 @@ bool in_is_heap(const void *p);
 const char *in_heap_leak(char *text, size_t size); /* at the end: a block that nothing points to */
 extern bool in_reuse, in_malloc_fail, in_spurious_wake;
 
+/* ---- what the code under test says (names.c) ---- */
+
+enum { IN_NAMES = 256 };
+extern struct in_name {
+    const volatile void *at;
+    char text[32];
+} in_name[IN_NAMES];
+extern unsigned in_names;
+
 /* ---- hooks of the runtime ---- */
+
+/* What must hold from here on, and until here: dscheck.h. */
+void in_invariant(bool (*holds)(void));
+void in_invariant_end(void);
 
 /* A plain access, from the code at pc. */
 void in_plain(const void *at, size_t size, bool write, uint64_t pc);

@@ -15,9 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
          "-fno-omit-frame-pointer", "-Wno-tsan", "-fsanitize=thread", "-fPIC",
          "-ftls-model=global-dynamic"]
+#: dscheck.h, and that it is the checker who compiles.
+OURS = ["-D__DSCHECK__", "-idirafter", str(ROOT / "dscheck" / "include")]
 _RUNTIME = ["instrument/*.c", "instrument/*.S",
             *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
-                                               "run", "race", "checkpoint", "jobs", "answer", "main"))]
+                                               "invariant", "run", "race", "checkpoint", "jobs", "answer", "main"))]
 #: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
 _BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
 
@@ -86,7 +88,7 @@ def image(files: list[Path], cflags: list[str]) -> Path:
         for number, file in enumerate(files):
             made = out.with_suffix(f".{number}.o")
             objects.append(made)
-            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *FLAGS, "-c", str(file), "-o", str(made)],
+            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, "-c", str(file), "-o", str(made)],
                  f"{file} does not compile")
             _hold(made, file, table)
             _run(["objcopy", f"--redefine-syms={redefine}", str(made)], "objcopy")
@@ -129,7 +131,7 @@ def others(files: list[Path], cflags: list[str]) -> None:
     if len(files) < 2:
         return
     for file in files:
-        text = subprocess.run(["gcc", "-std=gnu17", "-w", *cflags, f"-I{ROOT}", "-c", str(file), "-o", "/dev/stdout"],
+        text = subprocess.run(["gcc", "-std=gnu17", "-w", *cflags, f"-I{ROOT}", *OURS, "-c", str(file), "-o", "/dev/stdout"],
                               capture_output=True, check=False).stdout
         done = subprocess.run(["nm", "--defined-only", "/dev/stdin"], input=text, capture_output=True, check=False)
         _ELSEWHERE.update(line.split()[-1] for line in done.stdout.decode().splitlines() if line)

@@ -30,6 +30,7 @@ class Answer:
     steps: list[Step] = field(default_factory=list)
     waits: list[Step] = field(default_factory=list)
     message: str = ""
+    names: dict[int, str] = field(default_factory=dict)  # that the program gave
     places: list[str] = field(default_factory=list)     # of two accesses that race, or of the failure
 
     def number(self, key: str) -> float:
@@ -47,6 +48,9 @@ def parse(text: str, image: Path) -> Answer:
         elif key == "wait":
             t, pc, op, address = rest.split()
             out.waits.append(Step(int(t), pc, op, int(address, 16), None, None, 0, 0))
+        elif key == "name":
+            address, _, name = rest.partition(" ")
+            out.names[int(address, 16)] = name
         else:
             out.values[key] = rest
     out.verdict = out.values.get("verdict", "internal")
@@ -67,7 +71,7 @@ def _place(answer: Answer, image: Path) -> None:
     names = _names(image, int(answer.values.get("base", "0"), 16))
     for step in answer.steps + answer.waits:
         step.place = places.get(step.pc, "?")
-        step.name = _name(step.address, names)
+        step.name = answer.names.get(step.address) or _name(step.address, names)
     for pc in inside:
         answer.message = answer.message.replace("@" + pc, places.get(pc, "?"))
     answer.places = [places[p] for p in pcs[:2] if p != "0" and p in places and "?" not in places[p]]
