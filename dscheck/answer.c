@@ -69,6 +69,14 @@ static uint32_t shortest(uint16_t *best)
     return run_traced;
 }
 
+static void value(bool any, unsigned log, uint64_t v)
+{
+    if (log == 4 && any)
+        printf("1 %llx%016llx ", (unsigned long long)in_wide[v].half[1], (unsigned long long)in_wide[v].half[0]);
+    else
+        printf("%d %llx ", any, (unsigned long long)v);
+}
+
 static void steps(void)
 {
     static uint32_t step_of[SLOTS_MAX];
@@ -76,15 +84,24 @@ static void steps(void)
     const struct frame *g = search_graph;
     uint32_t n = shortest(order);
     printf("base %llx\n", (unsigned long long)(uint64_t)in_object.base);
+    for (unsigned t = 0; t < IN_THREADS; t++) {
+        size_t size;
+        const char *at;
+        printf("stack %u %llx %llx\n", t, (unsigned long long)(uint64_t)in_thread[t].low,
+               (unsigned long long)(uint64_t)in_thread[t].high);
+        for (unsigned i = 0; (at = in_heap_block(t, i, &size)) != NULL; i++)
+            printf("block %u %u %llx %zx\n", t, i + 1, (unsigned long long)(uint64_t)at, size);
+    }
     for (unsigned i = 0; i < in_names; i++)
         printf("name %llx %s\n", (unsigned long long)(uint64_t)in_name[i].at, in_name[i].text);
     for (uint32_t i = 0; i < n; i++) {
         const struct slot *s = &g->slot[order[i]];
         step_of[order[i]] = i + 1;
-        printf("step %u %x %s %llx %d %llx %d %llx %u %u\n", s->tid, s->pc, op_name(s),
-               s->loc == NIL ? 0ULL : (unsigned long long)place_address(s->loc), s->reads && s->loc != NIL,
-               (unsigned long long)s->old, s->writes && s->loc != NIL, (unsigned long long)s->new,
-               s->reads && s->rf != NIL ? step_of[s->rf] : 0, s->choice);
+        printf("step %u %x %s %llx ", s->tid, s->pc, op_name(s),
+               s->loc == NIL ? 0ULL : (unsigned long long)place_address(s->loc));
+        value(s->reads && s->loc != NIL, s->log, s->old);
+        value(s->writes && s->loc != NIL, s->log, s->new);
+        printf("%u %u\n", s->reads && s->rf != NIL ? step_of[s->rf] : 0, s->choice);
     }
     for (unsigned t = 0; t < IN_THREADS; t++)
         if (in_thread[t].alive && !in_thread[t].ended && g->bottom[t] != NIL) {

@@ -236,7 +236,11 @@ def merge(args: argparse.Namespace) -> int:
     out["verdict"] = max((p["verdict"] for p in parts), key=worst.index)
     for key in ("executions", "blocked", "seconds"):
         out[key] = sum(p[key] for p in parts)
-    out["bound"], out["shard"] = parts[0]["bound"], None
+    out["bound"], out["shard"] = None, None
+    if out["verdict"] != "bug":
+        seen = [set(p["unexecuted"]) for p in parts if p["unexecuted"] is not None]
+        out["unexecuted"] = [x for x in parts[0]["unexecuted"] or [] if all(x in s for s in seen)]
+        out["warnings"] = [] if any(not p["warnings"] for p in parts) else parts[0]["warnings"]
     print(json.dumps(out))
     return _CODES[out["verdict"]]
 
@@ -264,20 +268,11 @@ def _line(answer: report.Answer, args: argparse.Namespace) -> str:
     return f"{answer.verdict} under {model}: {report.sentence(answer)} ({done})"
 
 
-def warnings(answer: report.Answer) -> list[str]:
-    if answer.verdict != "ok":
-        return []
-    if answer.number("threads") < 2:
-        return ["it has only one thread: there is nothing to interleave"]
-    if answer.number("conflicts") == 0:
-        return ["no two threads ever met at one location: there was nothing to explore"]
-    return []
-
-
 def one(files: list[Path], cflags: list[str], args: argparse.Namespace) -> int:
     answer = explore(files, [f"-I{files[0].resolve().parent}", *cflags], args)
     quiet = args.json == "-"
-    lines = [f"{files[0].name}: {_line(answer, args)}", *(f"  warning: {w}" for w in warnings(answer))]
+    lines = [f"{files[0].name}: {_line(answer, args)}", *(f"  warning: {w}" for w in report.warnings(answer)),
+             *(f"  {n}" for n in report.notes(answer))]
     if answer.verdict == "bug":
         lines += ["", *report.columns(answer), ""]
         save = Path(args.save) if args.save else Path(files[0].stem + ".replay")
