@@ -55,6 +55,7 @@ def parser() -> Parser:
     out.add_argument("--resume", action="store_true", help="go on where --checkpoint FILE left off, to the same total")
     out.add_argument("--json", metavar="FILE", help="the answer as JSON; - is standard output")
     out.add_argument("--replay", metavar="FILE", help="run the one execution that FILE holds")
+    out.add_argument("--gdb", action="store_true", help="with --replay: under gdb; break FILE.c:LINE, then run")
     out.add_argument("--save", metavar="FILE", help="where the failing execution goes (default: FILE.c's name.replay)")
     out.add_argument("--picture", metavar="FILE", help="the failing execution as FILE.svg, by Graphviz, or FILE.dot")
     out.add_argument("--keep", metavar="FILE", help="keep the compiled object, for a debugger")
@@ -75,6 +76,8 @@ def main(argv: list[str]) -> int:
         raise Stop(f"--shard {args.shard}: which of how many, as 0/4")
     if args.resume and not args.checkpoint:
         raise Stop("--resume: from which --checkpoint FILE?")
+    if args.gdb and not args.replay:
+        raise Stop("--gdb: of which execution? Give it a --replay FILE")
     if args.merge:
         return merge(args)
     files = [Path(w) for w in args.what if w.endswith(".c")]
@@ -171,6 +174,8 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace) -> r
     try:
         options = _options(args)
         options += ["--schedule", args.replay] if args.replay else _going_on(args)
+        if args.gdb:
+            _gdb([str(checker), str(image), *options])
         answer = _execute(checker, image, options)
         if answer.verdict == "bug" and not args.replay and answer.steps:
             answer = _shorter(checker, image, answer, args)
@@ -179,6 +184,13 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace) -> r
         return answer
     finally:
         image.unlink(missing_ok=True)
+
+
+def _gdb(command: list[str]) -> None:
+    """A debugger on the checker; the code under test is loaded later, so breakpoints in it are pending until then."""
+    if shutil.which("gdb") is None:
+        raise Stop("--gdb needs the package gdb")
+    subprocess.run(["gdb", "-q", "-iex", "set breakpoint pending on", "--args", *command], check=False)
 
 
 def _execute(checker: Path, image: Path, options: list[str]) -> report.Answer:

@@ -151,10 +151,17 @@ def _text(step: Step, number: int) -> str:
     return f"{number} {step.place} {what}"
 
 
+#: Of a long execution the columns show so many steps of its beginning, and of its end.
+_FIRST, _LAST = 40, 160
+
+
 def columns(answer: Answer) -> list[str]:
     """One row a step, one column a thread."""
     threads = sorted({s.thread for s in answer.steps + answer.waits})
     cells: list[tuple[int, str]] = [(s.thread, _text(s, i + 1)) for i, s in enumerate(answer.steps)]
+    left_out = len(cells) - _FIRST - _LAST
+    if left_out > 0:
+        cells[_FIRST:-_LAST] = [(threads[0], f"... {left_out} steps (--json and the replay file have them)")]
     cells += [(s.thread, f"- {s.place} waits for {s.name}") for s in answer.waits]
     width = {t: max([len(text) for u, text in cells if u == t] + [10]) for t in threads}
     out = ["  ".join(("main" if t == 0 else f"thread {t}").ljust(width[t]) for t in threads).rstrip()]
