@@ -6,6 +6,7 @@
  *   await.c   states that a thread comes back to: loops that wait
  *   pick.c    who comes next, and what is chosen where the search is not exhaustive
  *   add.c     adds an event for a request, and pushes what else it could have done
+ *   invariant.c   what must hold in every state of it
  *   run.c     executions, one after the other: repeats a graph, then adds to it
  */
 #ifndef DSCHECK_EXEC_H
@@ -85,6 +86,8 @@ uint16_t place_of(const struct request *q, unsigned tid);
 bool place_again(const struct request *q, unsigned tid, uint16_t loc); /* false: the request lies elsewhere */
 uint64_t place_fetch(uint64_t at, unsigned log);
 void place_put(uint64_t at, unsigned log, uint64_t v);
+uint16_t place_touched(uint64_t at); /* its location, if this execution has touched it; or NIL */
+void place_stream(struct stream *s);
 
 /* ---- await.c ---- */
 
@@ -105,6 +108,7 @@ uint64_t pick_random(void);
 int pick_thread(unsigned now); /* who goes on; -1: nobody can */
 unsigned pick_choice(unsigned choices);
 bool pick_plan(void); /* the next schedule, where the search is not exhaustive; false: there is none */
+void pick_stream(struct stream *s);
 
 /* ---- add.c ---- */
 

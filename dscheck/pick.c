@@ -155,3 +155,15 @@ bool pick_plan(void)
     search_ordered = 0;
     return true;
 }
+
+void pick_stream(struct stream *s)
+{
+    stream(s, &random_state, sizeof(random_state));
+    if (exec_exhaustive())
+        return;
+    stream(s, &plan.n, sizeof(plan.n));
+    stream(s, &plan.at, sizeof(plan.at));
+    stream(s, &plan.longest, sizeof(plan.longest));
+    stream(s, plan.taken, plan.n);
+    stream(s, plan.of, plan.n);
+}

@@ -38,7 +38,7 @@ static uint16_t location_of(uint64_t at, unsigned log)
                 exec_give_up("atomic accesses of different sizes to one location");
             return (uint16_t)(hashed[h] - 1);
         }
-    for (unsigned near = 1; near < 8; near++) {
+    for (unsigned near = 1; near < 16; near++) {
         uint16_t below = find(at - near), above = near < (1U << log) ? find(at + near) : NIL;
         if ((below != NIL && (1U << location[below].log) > near) || above != NIL)
             exec_give_up("atomic accesses that overlap in part");
@@ -58,13 +58,21 @@ uint64_t place_address(uint16_t loc)
 uint64_t place_fetch(uint64_t at, unsigned log)
 {
     uint64_t v = 0;
+    if (log == 4)
+        return in_wide_number((void *)at);
     memcpy(&v, (void *)at, (size_t)1 << log);
     return v;
 }
 
 void place_put(uint64_t at, unsigned log, uint64_t v)
 {
-    memcpy((void *)at, &v, (size_t)1 << log);
+    memcpy((void *)at, log == 4 ? (const void *)&in_wide[v] : &v, (size_t)1 << log);
+}
+
+uint16_t place_touched(uint64_t at)
+{
+    uint16_t loc = find(at);
+    return loc != NIL && location[loc].touched == exec_number ? loc : NIL;
 }
 
 static void touch(uint16_t loc, const struct request *q, unsigned tid)
@@ -95,4 +103,26 @@ bool place_again(const struct request *q, unsigned tid, uint16_t loc)
         return false;
     touch(loc, q, tid);
     return true;
+}
+
+void place_stream(struct stream *s)
+{
+    stream(s, &in_wides, sizeof(in_wides));
+    stream(s, in_wide, in_wides * sizeof(*in_wide));
+    stream(s, &locations, sizeof(locations));
+    for (unsigned i = 0; i < locations; i++) {
+        stream(s, &location[i].at, sizeof(location[i].at));
+        stream(s, &location[i].log, sizeof(location[i].log));
+        location[i].touched = s->loads ? 0 : location[i].touched;
+    }
+    if (!s->loads)
+        return;
+    in_wide_again();
+    memset(hashed, 0, sizeof(hashed));
+    for (unsigned i = 0; i < locations; i++) {
+        uint32_t h = hash(location[i].at);
+        while (hashed[h] != 0)
+            h = (h + 1) % (LOCATIONS * 2);
+        hashed[h] = (uint16_t)(i + 1);
+    }
 }

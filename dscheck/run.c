@@ -7,6 +7,7 @@
  * resuming one (in_cur).  A thread that is not resumed is suspended inside its request.
  */
 #include "exec.h"
+#include "invariant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ struct run_step run_trace[SLOTS_MAX];
 uint32_t run_traced;
 volatile int run_interrupted;
 volatile uint64_t run_entries;
+uint8_t *run_seen;
 
 struct state *exec_state;
 unsigned exec_threads;
@@ -54,9 +56,10 @@ static void start(unsigned id, unsigned parent, uint64_t fn, uint64_t arg)
         run_result.threads = id + 1;
 }
 
+static uint8_t number[IN_THREADS][IN_THREADS];
+
 unsigned run_number(unsigned parent)
 {
-    static uint8_t number[IN_THREADS][IN_THREADS];
     unsigned n = in_thread[parent].children++;
     if (n >= IN_THREADS - 1 || (number[parent][n] == 0 && exec_threads >= IN_THREADS - 1))
         exec_give_up("more than 15 threads");
@@ -228,6 +231,7 @@ static void at_end(void)
         }
     }
     run_result.executions += search_counts();
+    invariant_check();
     if (all && in_heap_leak(text, sizeof(text)) != NULL)
         in_bug("leak", "%s", text);
 }
@@ -241,7 +245,12 @@ static bool next_graph(void)
         run_result.incomplete = true;
         return false;
     }
-    return exec_exhaustive() ? search_next() : pick_plan();
+    if (!exec_exhaustive())
+        return pick_plan();
+    while (!search_next())
+        if (!run_more())
+            return false;
+    return true;
 }
 
 /* Goes on with whoever comes next, until a thread is to be resumed. */
@@ -344,11 +353,18 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
         in_boot.ret = direct(&q);
         return;
     }
+    if (invariant_asks()) {
+        in_cur->ret = invariant_answer(&q);
+        return;
+    }
     unsigned t = in_cur->id;
     uint64_t from = ((uint64_t *)in_cur->sp)[6];
     if (from < (uint64_t)in_object.text || from >= (uint64_t)in_object.text_end)
         from = in_cur->pc;
-    q.pc = (uint32_t)(from - 1 - (uint64_t)in_object.base);
+    if (from > (uint64_t)in_object.base && from <= (uint64_t)in_object.text_end) { /* not so: a thread's end */
+        q.pc = (uint32_t)(from - 1 - (uint64_t)in_object.base);
+        run_seen[q.pc] = 1;
+    }
     if (!add_looking() && q.op == OP_YIELD) {
         in_cur->ret = 0;
         return;
@@ -382,6 +398,16 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
     go_on();
 }
 
+void run_stream(struct stream *s)
+{
+    stream(s, number, sizeof(number));
+    stream(s, &exec_threads, sizeof(exec_threads));
+    graph_wide = exec_threads > 8;
+    place_stream(s);
+    pick_stream(s);
+    search_stream(s);
+}
+
 void run_all(void)
 {
     exec_threads = 1;
@@ -390,6 +416,8 @@ void run_all(void)
         abort();
     pick_init();
     search_init();
+    if (run_options.resume && (!run_more() || !next_graph()))
+        return;
     restart();
     exec_resume(0);
     in_launch();

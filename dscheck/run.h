@@ -13,6 +13,7 @@ struct run_options {
     unsigned bound;        /* of BOUNDED: preemptions; of PCT: changes of priority */
     uint64_t seed, budget; /* executions */
     double seconds;
+    bool resume;             /* begin with run_more() */
     uint32_t events_max;     /* of an execution */
     const uint8_t *schedule; /* of SCHEDULE: pairs of thread and choice */
     size_t schedule_n;
@@ -51,5 +52,8 @@ void run_waiting(char *text, size_t size); /* who waits for what */
 
 extern volatile int run_interrupted;
 void run_tick(void); /* now and then: progress, time, splitting; run.c calls it */
+bool run_more(void); /* nothing is left to try: loads (run_stream) what is, if there is any; run.c calls it */
+void run_stream(struct stream *s); /* what is still to be tried, between two executions */
+extern uint8_t *run_seen;          /* a byte for each of the code: whether an operation there was executed */
 
 #endif

@@ -14,6 +14,7 @@ struct item {
     uint8_t kind, choice, level;
     uint16_t e, other, r; /* other: the write to read, or the one to come after */
     uint32_t n;           /* the graph's size then */
+    uint32_t id;          /* a digest of how the graph is reached, the same in every process */
     float weight;
 };
 
@@ -28,7 +29,7 @@ static unsigned depth, frames_made;
 static struct item *items;
 static uint32_t top, bottom, capacity; /* items[bottom .. top) are ours */
 static uint8_t level;                  /* how many items led to the graph at hand, up to SHARD_LEVEL */
-static unsigned dealt;
+static uint32_t id, pushed; /* of the graph at hand; how many items it has pushed */
 static bool keep[SLOTS_MAX];
 static uint16_t renamed[NIL + 1];
 static double done_weight;
@@ -49,6 +50,7 @@ static struct item *push(enum item_kind kind, uint16_t e, uint16_t other)
                        .other = other,
                        .r = NIL,
                        .n = search_graph->n,
+                       .id = (id ^ ++pushed) * UINT32_C(0x9e3779b1),
                        .weight = weight,
                        .level = level < SHARD_LEVEL ? (uint8_t)(level + 1) : SHARD_LEVEL + 1};
     search_items_made++;
@@ -438,9 +440,13 @@ bool search_next(void)
             return false;
         struct item i = items[--top];
         level = i.level;
+        id = i.id;
+        pushed = 0;
         /* Shards deal the subtrees of one level out among them; what lies above, each walks through. */
-        if (level == SHARD_LEVEL && search_shards > 1 && dealt++ % search_shards != search_shard)
+        if (level == SHARD_LEVEL && search_shards > 1 && (id >> 8) % search_shards != search_shard) {
+            done_weight += (double)i.weight;
             continue;
+        }
         if (apply(&i))
             return true;
         done_weight += (double)weight;
@@ -461,4 +467,57 @@ void search_split(bool older)
 {
     uint32_t middle = bottom + (top - bottom) / 2;
     *(older ? &top : &bottom) = middle;
+}
+
+void search_clear(void)
+{
+    top = bottom = 0;
+    depth = 1;
+    search_graph = frames[0];
+    weight = 0;
+}
+
+static void stream_frame(struct stream *s, struct frame *g)
+{
+    uint32_t n = g->n, places = g->places;
+    stream(s, &n, sizeof(n));
+    stream(s, &places, sizeof(places));
+    stream(s, &g->base, sizeof(g->base));
+    if (s->loads) {
+        g->n = g->places = 0;
+        while (g->n < n)
+            graph_append(g, EVENT, 0);
+        if (places > 0)
+            graph_place(g, (uint16_t)(places - 1));
+    }
+    stream(s, g->slot, n * sizeof(*g->slot));
+    stream(s, g->place, places * sizeof(*g->place));
+    if (s->loads)
+        graph_index(g);
+}
+
+void search_stream(struct stream *s)
+{
+    uint32_t n = top - bottom;
+    stream(s, &bottom, sizeof(bottom)); /* the frames' bases count from 0 */
+    stream(s, &n, sizeof(n));
+    stream(s, &depth, sizeof(depth));
+    if (s->loads) {
+        top = bottom + n;
+        if (top > capacity) {
+            capacity = top;
+            items = realloc(items, capacity * sizeof(*items));
+            if (items == NULL)
+                abort();
+        }
+        search_revisited = NIL;
+    }
+    stream(s, &weight, sizeof(weight));
+    stream(s, items + bottom, n * sizeof(*items));
+    for (unsigned d = 0; d < depth; d++) {
+        if (d == frames_made && (frames[frames_made++] = calloc(1, sizeof(struct frame))) == NULL)
+            abort();
+        stream_frame(s, frames[d]);
+    }
+    search_graph = frames[depth - 1];
 }

@@ -19,6 +19,7 @@
 #define DSCHECK_SEARCH_H
 
 #include "graph.h"
+#include "stream.h"
 
 extern const struct model *search_model;
 extern struct frame *search_graph; /* the graph at hand */
@@ -47,6 +48,10 @@ void search_write_part(uint16_t e);
 /* Of several processes that have the same stack, one goes on with its older half, one with its newer half. */
 bool search_splits(void);
 void search_split(bool older);
+
+/* What is still to be tried, between two executions. */
+void search_stream(struct stream *s);
+void search_clear(void); /* nothing is */
 
 extern unsigned search_shard, search_shards; /* this one, of so many */
 bool search_counts(void);                    /* whether the graph at hand is this shard's */

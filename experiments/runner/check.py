@@ -6,8 +6,10 @@ import argparse
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from .arguments import Parser
@@ -47,8 +49,13 @@ def parser() -> Parser:
     out.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; the same total for any N")
     out.add_argument("--shard", metavar="I/N", help="only the I-th of N parts (from 0), to be merged")
     out.add_argument("--merge", nargs="+", metavar="JSON", help="add up the answers of the shards")
+    out.add_argument("--checkpoint", metavar="FILE", help="what is still to be tried goes there now and then, and when "
+                     "it ends early (Ctrl-C, SIGTERM, --budget); with --jobs and --shard too")
+    out.add_argument("--interval", metavar="TIME", default="10s", help="between two checkpoints (default: 10s)")
+    out.add_argument("--resume", action="store_true", help="go on where --checkpoint FILE left off, to the same total")
     out.add_argument("--json", metavar="FILE", help="the answer as JSON; - is standard output")
     out.add_argument("--replay", metavar="FILE", help="run the one execution that FILE holds")
+    out.add_argument("--gdb", action="store_true", help="with --replay: under gdb; break FILE.c:LINE, then run")
     out.add_argument("--save", metavar="FILE", help="where the failing execution goes (default: FILE.c's name.replay)")
     out.add_argument("--picture", metavar="FILE", help="the failing execution as FILE.svg, by Graphviz, or FILE.dot")
     out.add_argument("--keep", metavar="FILE", help="keep the compiled object, for a debugger")
@@ -67,6 +74,10 @@ def main(argv: list[str]) -> int:
         args.bound = 3
     if args.shard and not re.fullmatch(r"\d+/[1-9]\d*", args.shard):
         raise Stop(f"--shard {args.shard}: which of how many, as 0/4")
+    if args.resume and not args.checkpoint:
+        raise Stop("--resume: from which --checkpoint FILE?")
+    if args.gdb and not args.replay:
+        raise Stop("--gdb: of which execution? Give it a --replay FILE")
     if args.merge:
         return merge(args)
     files = [Path(w) for w in args.what if w.endswith(".c")]
@@ -109,14 +120,32 @@ def _cases(names: list[str], cflags: list[str], args: argparse.Namespace) -> int
     return worst
 
 
-def _seconds(budget: str) -> list[str]:
+def _seconds(text: str) -> float | None:
+    """10s, 5m, 1h in seconds; None: it is no time."""
     units = {"s": 1, "m": 60, "h": 3600}
     try:
-        if budget[-1:] in units:
-            return ["--seconds", str(float(budget[:-1]) * units[budget[-1]])]
-        return ["--budget", str(int(budget))]
-    except ValueError:
-        raise Stop(f"--budget {budget}: a time (10s, 5m, 1h) or a number of executions") from None
+        return float(text[:-1]) * units[text[-1:]]
+    except (KeyError, ValueError):
+        return None
+
+
+def _budget(text: str) -> list[str]:
+    seconds = _seconds(text)
+    if seconds is None and not re.fullmatch(r"[1-9]\d*", text):
+        raise Stop(f"--budget {text}: a time (10s, 5m, 1h) or a number of executions")
+    return ["--budget", text] if seconds is None else ["--seconds", str(seconds)]
+
+
+def _going_on(args: argparse.Namespace) -> list[str]:
+    """What says where the search begins, how far it goes, and who does it."""
+    out = _budget(args.budget) if args.budget else []
+    out += ["--jobs", str(args.jobs), *(["--shard", args.shard] if args.shard else [])]
+    if args.checkpoint:
+        interval = _seconds(args.interval)
+        if interval is None:
+            raise Stop(f"--interval {args.interval}: a time, as 10s or 5m")
+        out += ["--checkpoint", args.checkpoint, "--interval", str(interval), *(["--resume"] if args.resume else [])]
+    return out + (["--progress"] if sys.stderr.isatty() else [])
 
 
 def _options(args: argparse.Namespace) -> list[str]:
@@ -144,14 +173,9 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace) -> r
         return report.Answer("unsupported", {"kind": "unsupported", "message": str(error)}, message=str(error))
     try:
         options = _options(args)
-        if args.budget:
-            options += _seconds(args.budget)
-        if args.replay:
-            options += ["--schedule", args.replay]
-        elif args.shard or args.jobs > 1:
-            options += ["--jobs", str(args.jobs), *(["--shard", args.shard] if args.shard else [])]
-        elif sys.stderr.isatty():
-            options.append("--progress")
+        options += ["--schedule", args.replay] if args.replay else _going_on(args)
+        if args.gdb:
+            _gdb([str(checker), str(image), *options])
         answer = _execute(checker, image, options)
         if answer.verdict == "bug" and not args.replay and answer.steps:
             answer = _shorter(checker, image, answer, args)
@@ -162,15 +186,32 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace) -> r
         image.unlink(missing_ok=True)
 
 
+def _gdb(command: list[str]) -> None:
+    """A debugger on the checker; the code under test is loaded later, so breakpoints in it are pending until then."""
+    if shutil.which("gdb") is None:
+        raise Stop("--gdb needs the package gdb")
+    subprocess.run(["gdb", "-q", "-iex", "set breakpoint pending on", "--args", *command], check=False)
+
+
 def _execute(checker: Path, image: Path, options: list[str]) -> report.Answer:
-    with subprocess.Popen([str(checker), str(image), *options], stdout=subprocess.PIPE, text=True) as child:
+    """Runs the checker.  It ends by itself after Ctrl-C, which reaches it too; a SIGTERM is handed on."""
+    with subprocess.Popen([str(checker), str(image), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE if
+                          "--progress" not in options else None, text=True) as child:
+        before = None
+        if threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
         try:
-            out, _ = child.communicate()
+            out, said = child.communicate()
         except KeyboardInterrupt:
-            out, _ = child.communicate()
-        if child.returncode in (77, 99, 2) or child.returncode < 0:
-            raise Stop(f"the checker ended with {child.returncode}",
-                       child.returncode if child.returncode in (77, 99) else INTERNAL)
+            out, said = child.communicate()
+        finally:
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
+        if child.returncode != 0:
+            last = (said or "").strip().splitlines()
+            raise Stop(last[-1] if last else f"the checker ended with {child.returncode}",
+                       child.returncode if child.returncode in (USAGE, UNSUPPORTED) else INTERNAL)
+        sys.stderr.write(said or "")
     return report.parse(out, image)
 
 
@@ -207,7 +248,11 @@ def merge(args: argparse.Namespace) -> int:
     out["verdict"] = max((p["verdict"] for p in parts), key=worst.index)
     for key in ("executions", "blocked", "seconds"):
         out[key] = sum(p[key] for p in parts)
-    out["bound"], out["shard"] = parts[0]["bound"], None
+    out["bound"], out["shard"] = None, None
+    if out["verdict"] != "bug":
+        seen = [set(p["unexecuted"]) for p in parts if p["unexecuted"] is not None]
+        out["unexecuted"] = [x for x in parts[0]["unexecuted"] or [] if all(x in s for s in seen)]
+        out["warnings"] = [] if any(not p["warnings"] for p in parts) else parts[0]["warnings"]
     print(json.dumps(out))
     return _CODES[out["verdict"]]
 
@@ -228,24 +273,18 @@ def _line(answer: report.Answer, args: argparse.Namespace) -> str:
         word = "nothing wrong found" if _bound(args) else "ok"
         return f"{word} under {model}: {done}"
     if answer.verdict == "incomplete":
-        return f"incomplete under {model}: {done}; nothing wrong in what was explored"
+        rest = "; a process was killed (out of memory?)" if "lost" in answer.values else ""
+        if args.checkpoint:
+            rest += f"; to go on: the same with --checkpoint {args.checkpoint} --resume"
+        return f"incomplete under {model}: {done}; nothing wrong in what was explored{rest}"
     return f"{answer.verdict} under {model}: {report.sentence(answer)} ({done})"
-
-
-def warnings(answer: report.Answer) -> list[str]:
-    if answer.verdict != "ok":
-        return []
-    if answer.number("threads") < 2:
-        return ["it has only one thread: there is nothing to interleave"]
-    if answer.number("conflicts") == 0:
-        return ["no two threads ever met at one location: there was nothing to explore"]
-    return []
 
 
 def one(files: list[Path], cflags: list[str], args: argparse.Namespace) -> int:
     answer = explore(files, [f"-I{files[0].resolve().parent}", *cflags], args)
     quiet = args.json == "-"
-    lines = [f"{files[0].name}: {_line(answer, args)}", *(f"  warning: {w}" for w in warnings(answer))]
+    lines = [f"{files[0].name}: {_line(answer, args)}", *(f"  warning: {w}" for w in report.warnings(answer)),
+             *(f"  {n}" for n in report.notes(answer))]
     if answer.verdict == "bug":
         lines += ["", *report.columns(answer), ""]
         save = Path(args.save) if args.save else Path(files[0].stem + ".replay")

@@ -15,9 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
          "-fno-omit-frame-pointer", "-Wno-tsan", "-fsanitize=thread", "-fPIC",
          "-ftls-model=global-dynamic"]
+#: dscheck.h, and that it is the checker who compiles.
+OURS = ["-D__DSCHECK__", "-idirafter", str(ROOT / "dscheck" / "include")]
 _RUNTIME = ["instrument/*.c", "instrument/*.S",
             *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
-                                               "run", "race", "watch", "main"))]
+                                               "invariant", "run", "race", "watch", "checkpoint", "jobs", "answer", "main"))]
 #: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
 _BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
 
@@ -78,7 +80,7 @@ def image(files: list[Path], cflags: list[str]) -> Path:
     table, folder = symbols(), _folder()
     redefine = folder / f"redefine.{os.getpid()}"
     redefine.write_text("".join(f"{n} ex_{n}\n" for n, o in table.items() if o), encoding="utf-8")
-    objects = []
+    objects, depends = [], folder / f"depends.{os.getpid()}"
     key = hashlib.sha256("\0".join([*map(str, files), *cflags, str(os.getpid())]).encode())
     out = folder / f"{files[0].stem}-{key.hexdigest()[:12]}.so"
     flags = [f for f in cflags if f != "-Werror"]
@@ -86,14 +88,16 @@ def image(files: list[Path], cflags: list[str]) -> Path:
         for number, file in enumerate(files):
             made = out.with_suffix(f".{number}.o")
             objects.append(made)
-            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *FLAGS, "-c", str(file), "-o", str(made)],
-                 f"{file} does not compile")
+            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, "-MMD", "-MF", str(depends), "-c",
+                  str(file), "-o", str(made)], f"{file} does not compile")
             _hold(made, file, table)
+            _hidden(depends)
             _run(["objcopy", f"--redefine-syms={redefine}", str(made)], "objcopy")
         _run(["gcc", "-shared", "-nostdlib", "-Wl,-Bsymbolic", "-Wl,-z,now", *map(str, objects),
               "-o", str(out)], "it does not link")
     finally:
         redefine.unlink(missing_ok=True)
+        depends.unlink(missing_ok=True)
         for made in objects:
             made.unlink(missing_ok=True)
     return out
@@ -110,7 +114,10 @@ def _hold(made: Path, file: Path, table: dict[str, str]) -> None:
     for name in sorted(undefined - known):
         if name.startswith("__tsan_"):
             if name not in provided:
-                raise Stop(f"{file}: {name} is not supported (an object of 16 bytes?)", UNSUPPORTED)
+                what = "arithmetic on an atomic of 16 bytes" if "atomic128" in name else name
+                raise Stop(f"{file}: {what} is not supported", UNSUPPORTED)
+        elif name.startswith("__atomic_") and name not in table:
+            raise Stop(f"{file}: an atomic object of more than 16 bytes is not supported (it calls {name}())", UNSUPPORTED)
         elif name not in table and not _defined_elsewhere(name):
             raise Stop(f"{file}: it calls {name}(), which the explorer does not know", UNSUPPORTED)
     code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(made)], capture_output=True, text=True,
@@ -121,6 +128,13 @@ def _hold(made: Path, file: Path, table: dict[str, str]) -> None:
                        "instrumented", UNSUPPORTED)
 
 
+def _hidden(depends: Path) -> None:
+    """Functions that their author keeps from the instrumentation would be executed unseen."""
+    for name in re.findall(r"[^\s\\]+", depends.read_text(encoding="utf-8").partition(":")[2]):
+        if "no_sanitize" in Path(name).read_text(encoding="utf-8", errors="replace"):
+            raise Stop(f"{name}: an attribute no_sanitize, which hides code from the explorer", UNSUPPORTED)
+
+
 _ELSEWHERE: set[str] = set()
 
 
@@ -129,7 +143,7 @@ def others(files: list[Path], cflags: list[str]) -> None:
     if len(files) < 2:
         return
     for file in files:
-        text = subprocess.run(["gcc", "-std=gnu17", "-w", *cflags, f"-I{ROOT}", "-c", str(file), "-o", "/dev/stdout"],
+        text = subprocess.run(["gcc", "-std=gnu17", "-w", *cflags, f"-I{ROOT}", *OURS, "-c", str(file), "-o", "/dev/stdout"],
                               capture_output=True, check=False).stdout
         done = subprocess.run(["nm", "--defined-only", "/dev/stdin"], input=text, capture_output=True, check=False)
         _ELSEWHERE.update(line.split()[-1] for line in done.stdout.decode().splitlines() if line)
