@@ -181,8 +181,11 @@ extern const struct tn_context_layout {
     int32_t pc, fp, sp, sp_add;
 } tn_context_layout;
 
+/* Diagnoses read what others write at the same moment, and live with what they get. */
+#define TN_LOOKS __attribute__((no_sanitize("thread")))
+
 /* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
-void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
+TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
 
 /* ---- looking at a process that is stuck ---- */
 
@@ -205,8 +208,9 @@ struct tn_where {
 #define TN_HERE(w) ((w) = (struct tn_where){0, 0, 0})
 #endif
 
-/* How many threads the process has; 0: nobody knows. */
+/* How many threads the process has; 0: nobody knows. And how many of them are the sanitizer's own. */
 unsigned tn_thread_count(void);
+unsigned tn_tool_threads(void);
 
 /* Stop the threads of a list, wherever they are, and let them go on. One that has not stopped within `patience` ns (it
  * blocks the signal, or has ended) has no TN_STOPPED afterwards. One list at a time. */

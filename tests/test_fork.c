@@ -133,7 +133,7 @@ static int goes_on(void)
     struct tn_config c = with(2, NULL);
     void *value = NULL;
     int wrong = refused();
-    if (wrong == 0 && !build_has("sanitize=thread")) /* which allows no thread in such a child */
+    if (wrong == 0 && !build_has("sanitize=thread")) /* which knows no thread that is made in such a child */
         wrong = tn_run(&c, spawn_in_child, &c, &value) != 0 || value != &c ? 1 << 7 : 0;
     return wrong;
 }
