@@ -268,9 +268,9 @@ static TN_LOOKS struct worker *stuck_worker(struct runtime *rt)
         for (uint32_t i = 0; i < used; i++) {
             struct worker *w = worker_of(cl->pub.workers[i]);
             bool runs = *(struct fibre *volatile *)&w->current != NULL;
-            uint32_t ticks = *(volatile uint32_t *)&w->ticks;
-            w->still = ticks != w->seen || !runs ? 0 : w->still + 1;
-            w->seen = ticks;
+            uint64_t point = (uint64_t) * (volatile uint32_t *)&w->rounds << 32 | *(volatile uint32_t *)&w->ticks;
+            w->still = point != w->seen || !runs ? 0 : w->still + 1;
+            w->seen = point;
             if (w->still == LOOKS)
                 found = w;
         }
