@@ -247,7 +247,7 @@ void tn_write(int fd, const void *text, size_t n);
 
 /* ---- debug builds: what must not be held over a scheduling point ---- */
 
-/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a mutex of the operating
+/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a lock of the operating
  * system. */
 #if TN_LOCK_CHECK
 void tn_lock_check(const char *fibre);
