@@ -107,13 +107,15 @@ struct writing {
 };
 
 /* The worker that runs f. Its thread is this one, or is stopped, or did not let itself be stopped. */
-static void put_running(struct writing *wr, struct fibre *f)
+static TN_LOOKS void put_running(struct writing *wr, struct fibre *f)
 {
     struct worker *w = worker_of(f->pub.home);
     put_count("runs on worker ", w->pub.index, "\n");
     uintptr_t low = stack_low(f), high = stack_high(f);
     if (w == wr->self)
         put_trace(wr->here, low, high);
+    else if (TN_SANITIZE_THREADS) /* its thread may have stopped inside the tool, from where no unwinder finds out */
+        put("    (no back-trace under this sanitizer)\n");
     else if (atomic_load_explicit(&w->stopped.state, memory_order_acquire) == TN_STOPPED) /* ST0 acquire */
         put_trace(&w->stopped.where, low, high);
     else

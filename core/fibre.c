@@ -441,7 +441,7 @@ TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)
 {
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
-    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
+    if (left_in_parent(w, fibre))
         return EPERM;
     uintptr_t state = tn_joinword_detach(&f->join);
     if (state == TN_JOIN_OPEN)

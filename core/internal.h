@@ -158,7 +158,7 @@ struct worker {
     bool (*after_commit)(struct fibre *self, void *arg);
     void *after_arg;
     struct fibre *then;       /* what the step on this worker's own stack goes on with (suspend.h) */
-    uint32_t ticks;           /* scheduling points */
+    uint32_t ticks, rounds;   /* scheduling points since it last looked up; times that it has */
     uint32_t looks, passing;  /* look-ups; the next victim in passing */
     uint32_t yields, in_vain; /* soft yields; hard ones that found nothing */
     struct fibre *free;       /* cache of ended fibres, by pub.link */
@@ -179,7 +179,7 @@ struct worker {
     _Atomic(bool) alive;       /* its thread runs worker_main */
     _Atomic(uint32_t) parks;   /* times that it has announced to park */
     struct tn_stopped stopped; /* its thread, while a dump looks at it */
-    uint32_t seen;             /* the watchdog's: its ticks at the last look */
+    uint64_t seen;             /* the watchdog's: its rounds and ticks at the last look */
     unsigned still;            /* and looks since they moved */
 
     /* under the cluster's life lock */

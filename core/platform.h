@@ -193,8 +193,11 @@ extern const struct tn_context_layout {
     int32_t pc, fp, sp, sp_add;
 } tn_context_layout;
 
+/* Diagnoses read what others write at the same moment, and live with what they get. */
+#define TN_LOOKS __attribute__((no_sanitize("thread")))
+
 /* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
-void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
+TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
 
 /* ---- looking at a process that is stuck ---- */
 
@@ -217,8 +220,9 @@ struct tn_where {
 #define TN_HERE(w) ((w) = (struct tn_where){0, 0, 0})
 #endif
 
-/* How many threads the process has; 0: nobody knows. */
+/* How many threads the process has; 0: nobody knows. And how many of them are the sanitizer's own. */
 unsigned tn_thread_count(void);
+unsigned tn_tool_threads(void);
 
 /* Stop the threads of a list, wherever they are, and let them go on. One that has not stopped within `patience` ns (it
  * blocks the signal, or has ended) has no TN_STOPPED afterwards. One list at a time. */
@@ -255,7 +259,7 @@ int tn_write(int fd, const void *text, size_t n);
 
 /* ---- debug builds: what must not be held over a scheduling point ---- */
 
-/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a mutex of the operating
+/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a lock of the operating
  * system. */
 #if TN_LOCK_CHECK
 void tn_lock_check(const char *fibre);

@@ -42,11 +42,11 @@
 #define TN_SANITIZES 0
 #endif
 
-/* Threads that the sanitizer keeps for itself. */
+/* Does the sanitizer keep threads for itself? How many: tn_tool_threads(). */
 #if defined(TN_TSAN)
-#define TN_SANITIZE_THREADS 1u
+#define TN_SANITIZE_THREADS 1
 #else
-#define TN_SANITIZE_THREADS 0u
+#define TN_SANITIZE_THREADS 0
 #endif
 
 struct tn_sanitize {

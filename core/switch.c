@@ -25,6 +25,17 @@ static inline void notify(struct cluster *cl, int placed)
         wake_worker(cl, placed <= TN_FOR(0) ? &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot : NULL);
 }
 
+/* In a child of fork: was f left behind in the parent? There a fibre of the child's own runtime may ask, too. */
+static inline bool left_in_parent(struct worker *w, struct tn_fibre *f)
+{
+    /* relaxed: as in runtime_of() */
+    return __builtin_expect(w == NULL ||
+                                w->pub.cluster != atomic_load_explicit((_Atomic(struct tn_cluster *) *)&f->cluster,
+                                                                       memory_order_relaxed),
+                            0) &&
+           left_behind_in_parent(runtime_of(f));
+}
+
 /* A caller from outside the runtime is counted: as soon as the module has the fibre, that may run, end and be
  * joined, and tn_stop must not take the cluster away while we still look for somebody to wake. */
 static inline bool visit(struct worker *w, struct runtime *rt)

@@ -90,7 +90,8 @@ enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
  * fibre has called fork, and the parent's runtimes are refused to it: what changes or waits for something of them returns
  * EPERM (tn_wake false, tn_workers 0), and one line on standard error says why. It may exec; it may go on, and start a
  * runtime of its own. But the function of a fibre must not return there (that ends the child with a message): its
- * worker is not there to take over. Tokens of the parent must not be fired in the child. */
+ * worker is not there to take over. A token of the parent is the child's own there: fired or not as it was at the fork, and
+ * with it wait the child's fibres only. */
 
 /* Start a runtime with one cluster. `config` may be NULL.
  * Who: any thread. Blocks: briefly. Errors: EINVAL a knob or a variable TENTER_… is unknown, or a knob out of range

@@ -112,6 +112,7 @@ static __attribute__((noinline)) void look_up(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
     w->ticks = 0; /* so that DUE_NOW and DUE_ASKED are always in the past */
+    w->rounds++;
     atomic_store_explicit(&w->due, LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
     if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now()) {
         struct fired fired = {.w = w};
