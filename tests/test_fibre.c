@@ -199,8 +199,6 @@ static void test_no_memory(void)
     char err[512];
     if (build_has("sanitize=address") || build_has("sanitize=thread"))
         SKIP("the sanitizer needs its terabytes");
-    if (build_has("stacks=split"))
-        SKIP("libgcc ends the process when it has no memory for a segment");
     int status = harness_child(little_memory, NULL, err, sizeof err);
     if (!CHECK(exited(status, 0)))
         harness_note("status %x: %s", (unsigned)status, err);
