@@ -81,8 +81,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void *(*run)(void *);
-    } kinds[] = {
-        {"yield", yield_two}, {"spawn", spawn_join}, {"wait", ping_pong}, {"timed", ping_pong_timed}};
+    } kinds[] = {{"yield", yield_two}, {"spawn", spawn_join}, {"wait", ping_pong}, {"timed", ping_pong_timed}};
     struct tn_config config = TN_CONFIG_INIT;
     config.workers = 1;
     config.idle = TN_IDLE_BLOCK;

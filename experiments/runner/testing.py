@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from .arguments import Parser
 from .build import first_error
@@ -127,7 +127,7 @@ def _build(root: Path, folder: Path, sanitizer: str | None, only_set_up: bool) -
             _logged(command, log)
 
 
-def _logged(command: list[str], log: IO[bytes], environment: dict[str, str] | None = None) -> None:
+def _logged(command: list[str], log: BinaryIO, environment: dict[str, str] | None = None) -> None:
     if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                       check=False, env=environment).returncode != 0:
         raise Stop(f"it does not compile: {first_error(log)} (all of it in {log.name})", USAGE)
