@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -121,12 +121,12 @@ def pooled_table(data: Data, metric: str, percent: float, panel: str) -> pd.Data
 
 # -- drawing --------------------------------------------------------------------------------------
 
-def _shifts(labels: Sequence[str], xs: Sequence[float]) -> dict[str, float]:
-    """A small step sideways for each series, so that equal points do not hide each other."""
+def _sideways(xs: pd.Series[float], index: int, of: int, log: bool) -> Callable[[Any], Any]:
+    """A small step for each series, so that equal points do not hide each other."""
     values = sorted(set(xs))
     gap = min(np.diff(values)) if len(values) > 1 else 1.0
-    step = min(0.05, 0.24 / max(1, len(labels))) * gap
-    return {name: (i - (len(labels) - 1) / 2) * step for i, name in enumerate(labels)}
+    step = min(0.05, 0.24 / max(1, of)) * (index - (of - 1) / 2)
+    return (lambda x: x * (1 + step)) if log else lambda x: x + step * gap
 
 
 def dash(label_text: str, labels: Sequence[str]) -> Any:
@@ -145,14 +145,14 @@ def shade(ax: Axes, rows: pd.DataFrame) -> None:
     ax.set_xlim(low, high)
 
 
-def curve(ax: Axes, rows: pd.DataFrame, labels: Sequence[str]) -> None:
+def curve(ax: Axes, rows: pd.DataFrame, labels: Sequence[str], log_x: bool = False) -> None:
     """Lines, intervals, and open markers where there are more workers than cores."""
-    shifts = _shifts(labels, rows["x"].tolist())
-    for name in labels:
+    for index, name in enumerate(labels):
         part = rows[rows["series"].eq(name)].sort_values("x")
         if part.empty:
             continue
-        ink, x = style.colour(name), part["x"] + shifts[name]
+        ink = style.colour(name)
+        x = _sideways(rows["x"], index, len(labels), log_x)(part["x"])
         ax.plot(x, part["median"], color=ink, ls=dash(name, labels), zorder=2)
         known = part["low"].notna() & part["high"].notna()
         middle, low, high = (part.loc[known, c] for c in ("median", "low", "high"))
@@ -163,7 +163,7 @@ def curve(ax: Axes, rows: pd.DataFrame, labels: Sequence[str]) -> None:
             point = part["oversubscribed"].eq(over)
             ax.plot(x[point], part.loc[point, "median"], ls="none", marker=style.marker(name),
                     color=ink, markerfacecolor="white" if over else ink, markeredgewidth=0.9,
-                    zorder=4)
+                    zorder=4, clip_on=False)
 
 
 def handles(labels: Sequence[str]) -> list[Line2D]:
@@ -178,9 +178,10 @@ def y_range(rows: pd.DataFrame) -> tuple[float, float]:
 
 
 def panel(ax: Axes, rows: pd.DataFrame, labels: Sequence[str], y_label: str, x_label: str,
-          scale: str = "log") -> None:
-    """One panel: log (positive values), symlog (counts that may be zero) or linear from zero."""
-    curve(ax, rows, labels)
+          scale: str = "log", log_x: bool = False) -> None:
+    """One panel: log (positive values), symlog (counts that may be zero) or linear from zero.
+    `log_x`: the caller will make the other axis logarithmic."""
+    curve(ax, rows, labels, log_x)
     style.x_ticks(ax, rows["x"].tolist())
     low, high = y_range(rows)
     unit = str(rows["unit"].iloc[0])

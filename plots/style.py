@@ -43,6 +43,10 @@ OTHERS = {
     "block": ("#0072B2", "o"), "spin": ("#D55E00", "s"), "spin-block": ("#009E73", "^"),
     "none": ("#7F7F7F", "X"), "tsc": ("#009E73", "^"), "vdso": ("#0072B2", "o"),
     "syscall": ("#D55E00", "s"),
+    "heap": ("#0072B2", "o"), "wheel": ("#D55E00", "s"),
+    "next": ("#0072B2", "o"), "utility": ("#D55E00", "s"), "lock": ("#009E73", "^"),
+    "pooled": ("#0072B2", "o"), "mmap": ("#D55E00", "s"), "malloc": ("#009E73", "^"),
+    "split": ("#CC79A7", "D"), "asm": ("#0072B2", "o"), "ucontext": ("#D55E00", "s"),
 }
 ALIASES = {"boost.fiber": "boost"}
 NAMES = {"pthread": "pthreads", "boost": "Boost.Fiber", "go": "Go"}

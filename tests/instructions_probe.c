@@ -41,13 +41,55 @@ static void *spawn_join(void *arg)
     return arg;
 }
 
+/* Two fibres that wait for each other: an operation is a wait with its wake-up, with a deadline that never comes or
+ * without one. */
+static tn_waiter waiter[2];
+static tn_time deadline = TN_FOREVER;
+
+static void *player(void *arg)
+{
+    uintptr_t me = (uintptr_t)arg;
+    for (uint64_t i = 0; i < ops / 2; i++) {
+        waiter[me] = tn_wait_prepare();
+        if (i != 0 || me != 0)
+            tn_wake(waiter[1 - me]);
+        if (i + 1 < ops / 2 || me == 0)
+            tn_wait(deadline, NULL);
+    }
+    return arg;
+}
+
+static void *ping_pong(void *arg)
+{
+    tn_fibre *f[2];
+    for (uintptr_t i = 0; i < 2; i++)
+        if (tn_spawn(&f[i], NULL, player, (void *)i) != 0)
+            abort();
+    for (int i = 0; i < 2; i++)
+        tn_join(f[i], NULL);
+    return arg;
+}
+
+static void *ping_pong_timed(void *arg)
+{
+    deadline = tn_now() + UINT64_C(3600000000000);
+    return ping_pong(arg);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct {
+        const char *name;
+        void *(*run)(void *);
+    } kinds[] = {{"yield", yield_two}, {"spawn", spawn_join}, {"wait", ping_pong}, {"timed", ping_pong_timed}};
     struct tn_config config = TN_CONFIG_INIT;
     config.workers = 1;
     config.idle = TN_IDLE_BLOCK;
     if (argc != 3)
         return 2;
     ops = strtoull(argv[2], NULL, 10);
-    return tn_run(&config, strcmp(argv[1], "yield") == 0 ? yield_two : spawn_join, NULL, NULL);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(argv[1], kinds[i].name) == 0)
+            return tn_run(&config, kinds[i].run, NULL, NULL);
+    return 2;
 }

@@ -15,10 +15,24 @@ const char *stacks_guards(void)
     return "none, the stack grows";
 }
 
+/* libgcc ends the process where it gets no memory for a segment ("unable to allocate additional stack space"): a call
+ * cannot return an error in place of being entered. A spawn can, so it asks first, and is refused while there is still this
+ * much for the fibres that run to grow into. */
+enum { RESERVE = 1 << 20 };
+
+static bool room_for(size_t bytes)
+{
+    void *room = tn_map(bytes);
+    if (room != NULL)
+        tn_unmap(room, bytes);
+    return room != NULL;
+}
+
 bool stack_attach(struct tn_stacks *s, struct fibre *f, size_t usable)
 {
     size_t bytes = 0;
-    /* Ends the process where there is no memory: libgcc's own message. */
+    if (!room_for(usable + COLOURS * COLOUR_BYTES + RESERVE))
+        return stacks_refused(s, "no address space for more stacks", "see ulimit -v, vm.overcommit_memory");
     f->stack = __splitstack_makecontext(usable + COLOURS * COLOUR_BYTES, f->split.context, &bytes);
     f->top = f->stack + bytes - stack_colour(s, f);
     return true;

@@ -102,6 +102,13 @@ def levels(good: pd.DataFrame, metric: str, factor: str, names: Sequence[str]) -
     return out
 
 
+def at_each(good: pd.DataFrame, factor: str) -> list[tuple[float, pd.DataFrame]]:
+    """The rows at each value of a factor that is a number, in order."""
+    if factor not in good or good[factor].isna().all():
+        raise Undecidable(f"no factor {factor} in the data")
+    return [(float(str(x)), part) for x, part in good.groupby(factor)]
+
+
 def within(points: Curve, low: float, high: float) -> Curve:
     return {x: v for x, v in points.items() if low <= x <= high}
 
@@ -204,6 +211,20 @@ def all_of(parts: Sequence[Verdict]) -> Verdict:
             more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
             return Verdict(wanted, why + more, _merged(parts))
     return Verdict(HOLDS, "; ".join(p.why for p in parts), _merged(parts))
+
+
+def in_short(verdict: Verdict, text: str) -> Verdict:
+    """Where a claim holds at many points, one sentence in place of one for each."""
+    if verdict.verdict == HOLDS:
+        verdict.why = text
+    return verdict
+
+
+def span(estimates: Sequence[stats.Estimate]) -> str:
+    """The values of several estimates, from the lowest to the highest."""
+    values = [e.value for e in estimates]
+    low, high = (stats.number(v) for v in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
 
 
 def _merged(parts: Sequence[Verdict]) -> dict[str, Any]:
