@@ -43,7 +43,7 @@ static void set_number(struct pool_thread *t, uint32_t number)
 /* pthread_exit in a call: its fibre would wait for ever. */
 static void call_lost(void)
 {
-    tn_die("tenter: a call in tn_blocking ended its thread (pthread_exit): it must return");
+    tn_die("tenter: a call in tn_blocking ended its thread: it must return");
 }
 
 static void *pool_main(void *arg)

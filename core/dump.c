@@ -122,6 +122,26 @@ static TN_LOOKS void put_running(struct writing *wr, struct fibre *f)
         put("    (its thread did not stop, so there is no back-trace)\n");
 }
 
+/* One that does not run. Its worker may have been stopped while it left: then `current` is the next one already, but the
+ * context of f has not been saved yet, and what stands there is of long ago. */
+static TN_LOOKS void put_parked(struct writing *wr, struct fibre *f)
+{
+    struct worker *w = f->pub.home != NULL ? worker_of(f->pub.home) : NULL;
+    uintptr_t low = stack_low(f), high = stack_high(f);
+    struct tn_where where;
+    tn_context_where(f->pub.context, &where.pc, &where.sp, &where.fp);
+    if (w != NULL && w != wr->self && w->after_fibre == f) {
+        uint32_t state = atomic_load_explicit(&w->stopped.state, memory_order_acquire); /* ST0 acquire */
+        if (state != TN_STOPPED) {
+            put("    (its thread did not stop, so there is no back-trace)\n");
+            return;
+        }
+        if (!TN_STACKS_SPLIT && w->stopped.where.sp >= low && w->stopped.where.sp <= high)
+            where = w->stopped.where;
+    }
+    put_trace(&where, low, high);
+}
+
 static TN_LOOKS void put_waiting(struct fibre *f)
 {
     uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES; /* relaxed: it is blocked */
@@ -172,9 +192,7 @@ static TN_LOOKS void write_fibre(struct fibre *f, void *arg)
     put("\n");
     if (doing == DOING_READY && f->pub.home == NULL)
         return;
-    struct tn_where where;
-    tn_context_where(f->pub.context, &where.pc, &where.sp, &where.fp);
-    put_trace(&where, stack_low(f), stack_high(f));
+    put_parked(wr, f);
 }
 
 static void count_fibre(struct fibre *f, void *arg)

@@ -336,7 +336,7 @@ static void run(struct worker *w, struct fibre *f)
 static void worker_lost(void)
 {
     struct worker *w = tn_self();
-    tn_die("tenter: fibre '%s' ended its worker's thread (pthread_exit): end a fibre by return or tn_exit",
+    tn_die("tenter: fibre '%s' ended its worker's thread: end a fibre by return or tn_exit",
            w != NULL && w->current != NULL ? w->current->name : "");
 }
 
