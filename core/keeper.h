@@ -62,8 +62,9 @@ static inline bool tn_keeper_hurry(struct tn_keeper *k, tn_time earliest)
 /* By the keeper: sleep until then, or until hurried, where it may be. True: it was. */
 static inline bool tn_keeper_pause(struct tn_keeper *k, tn_time until, bool may)
 {
-    atomic_store_explicit(&k->until, may ? until : 0, memory_order_relaxed);
+    atomic_store_explicit(&k->until, may ? until : 0, memory_order_relaxed); /* relaxed: a time, and no more */
     tn_park(&k->word, TN_KEEPER_AWAKE, until);
+    /* relaxed: as above; the timers have their own lock */
     return may && atomic_exchange_explicit(&k->until, 0, memory_order_relaxed) == 0;
 }
 

@@ -38,12 +38,12 @@ static _Atomic(unsigned) process, tool_threads;
 
 unsigned tn_process(void)
 {
-    return atomic_load_explicit(&process, memory_order_relaxed);
+    return atomic_load_explicit(&process, memory_order_relaxed); /* relaxed: see there */
 }
 
 unsigned tn_tool_threads(void)
 {
-    return atomic_load_explicit(&tool_threads, memory_order_relaxed);
+    return atomic_load_explicit(&tool_threads, memory_order_relaxed); /* relaxed: see there */
 }
 
 /* ThreadSanitizer begins a thread of its own with the first one that the program makes. After a fork it begins another
@@ -58,9 +58,9 @@ static void *count_tools(void *before)
 static void in_child(void)
 {
     tn_self_set(NULL);
-    if (TN_SANITIZE_THREADS)
+    if (TN_SANITIZE_THREADS) /* relaxed, both: see there */
         atomic_store_explicit(&tool_threads, tn_thread_count() - 1, memory_order_relaxed);
-    atomic_store_explicit(&process, tn_process() + 1, memory_order_relaxed);
+    atomic_store_explicit(&process, tn_process() + 1, memory_order_relaxed); /* relaxed: see there */
 }
 
 __attribute__((constructor)) static void watch_forks(void)
