@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum item_kind { READ, PLACE, REVISIT, STEAL };
+enum item_kind { READ, PLACE, REVISIT, STEAL, ELSEWHERE /* another process has it */ };
 enum { SHARD_LEVEL = 3 };
 
 unsigned search_shard, search_shards = 1;
@@ -26,7 +26,7 @@ int search_ordered;
 static struct frame **frames;
 static unsigned depth, frames_made;
 static struct item *items;
-static uint32_t top, bottom, capacity; /* items[bottom .. top) are ours */
+static uint32_t top, capacity;
 static uint8_t level;                  /* how many items led to the graph at hand, up to SHARD_LEVEL */
 static unsigned dealt;
 static bool keep[SLOTS_MAX];
@@ -416,6 +416,8 @@ static bool apply(const struct item *i)
         if (!made)
             return false;
         break;
+    case ELSEWHERE:
+        return false;
     case REVISIT:
         if (!is_write(s)) /* it has turned out to wait */
             return false;
@@ -434,9 +436,11 @@ bool search_next(void)
         while (depth > 1 && top <= frames[depth - 1]->base)
             depth--;
         search_graph = frames[depth - 1];
-        if (top <= bottom)
+        if (top == 0)
             return false;
         struct item i = items[--top];
+        if (i.kind == ELSEWHERE)
+            continue;
         level = i.level;
         /* Shards deal the subtrees of one level out among them; what lies above, each walks through. */
         if (level == SHARD_LEVEL && search_shards > 1 && dealt++ % search_shards != search_shard)
@@ -454,11 +458,20 @@ bool search_counts(void)
 
 bool search_splits(void)
 {
-    return top - bottom >= 2;
+    unsigned ours = 0;
+    for (uint32_t i = 0; i < top && ours < 2; i++)
+        ours += items[i].kind != ELSEWHERE;
+    return ours == 2;
 }
 
+/* The older an item, the more there is behind it: of the two halves each has every other one. */
 void search_split(bool older)
 {
-    uint32_t middle = bottom + (top - bottom) / 2;
-    *(older ? &top : &bottom) = middle;
+    bool mine = older;
+    for (uint32_t i = 0; i < top; i++)
+        if (items[i].kind != ELSEWHERE) {
+            if (!mine)
+                items[i].kind = ELSEWHERE;
+            mine = !mine;
+        }
 }

@@ -163,6 +163,7 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace) -> r
 
 
 def _execute(checker: Path, image: Path, options: list[str]) -> report.Answer:
+    build.fixed_addresses()
     with subprocess.Popen([str(checker), str(image), *options], stdout=subprocess.PIPE, text=True) as child:
         try:
             out, _ = child.communicate()
