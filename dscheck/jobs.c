@@ -244,9 +244,13 @@ bool run_more(void)
 
 static void maybe_fork(void)
 {
+    static double last; /* a new process costs some milliseconds: it shall have more to do than that */
+    enum { LEAST_MS = 20 };
     int n = atomic_load(&shared->idle);
     bool parts = shared->untaken < shared->kept;
-    if ((!parts && !search_splits()) || n <= 0)
+    if (last == 0)
+        last = began;
+    if (n <= 0 || (now() - last) * 1e3 < LEAST_MS || (!parts && !search_splits()))
         return;
     lock();
     if (behind() || !atomic_compare_exchange_strong(&shared->idle, &n, n - 1)) {
@@ -257,6 +261,7 @@ static void maybe_fork(void)
     unlock();
     fflush(stdout);
     tell();
+    last = now();
     pid_t pid = fork();
     if (pid < 0) {
         lock();

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum item_kind { READ, PLACE, REVISIT, STEAL };
+enum item_kind { READ, PLACE, REVISIT, STEAL, ELSEWHERE /* another process has it */ };
 enum { SHARD_LEVEL = 3 };
 
 unsigned search_shard, search_shards = 1;
@@ -27,7 +27,7 @@ int search_ordered;
 static struct frame **frames;
 static unsigned depth, frames_made;
 static struct item *items;
-static uint32_t top, bottom, capacity; /* items[bottom .. top) are ours */
+static uint32_t top, capacity;
 static uint8_t level;                  /* how many items led to the graph at hand, up to SHARD_LEVEL */
 static uint32_t id, pushed; /* of the graph at hand; how many items it has pushed */
 static bool keep[SLOTS_MAX];
@@ -418,6 +418,8 @@ static bool apply(const struct item *i)
         if (!made)
             return false;
         break;
+    case ELSEWHERE:
+        return false;
     case REVISIT:
         if (!is_write(s)) /* it has turned out to wait */
             return false;
@@ -436,9 +438,11 @@ bool search_next(void)
         while (depth > 1 && top <= frames[depth - 1]->base)
             depth--;
         search_graph = frames[depth - 1];
-        if (top <= bottom)
+        if (top == 0)
             return false;
         struct item i = items[--top];
+        if (i.kind == ELSEWHERE)
+            continue;
         level = i.level;
         id = i.id;
         pushed = 0;
@@ -460,18 +464,27 @@ bool search_counts(void)
 
 bool search_splits(void)
 {
-    return top - bottom >= 2;
+    unsigned ours = 0;
+    for (uint32_t i = 0; i < top && ours < 2; i++)
+        ours += items[i].kind != ELSEWHERE;
+    return ours == 2;
 }
 
+/* The older an item, the more there is behind it: of the two halves each has every other one. */
 void search_split(bool older)
 {
-    uint32_t middle = bottom + (top - bottom) / 2;
-    *(older ? &top : &bottom) = middle;
+    bool mine = older;
+    for (uint32_t i = 0; i < top; i++)
+        if (items[i].kind != ELSEWHERE) {
+            if (!mine)
+                items[i].kind = ELSEWHERE;
+            mine = !mine;
+        }
 }
 
 void search_clear(void)
 {
-    top = bottom = 0;
+    top = 0;
     depth = 1;
     search_graph = frames[0];
     weight = 0;
@@ -498,12 +511,9 @@ static void stream_frame(struct stream *s, struct frame *g)
 
 void search_stream(struct stream *s)
 {
-    uint32_t n = top - bottom;
-    stream(s, &bottom, sizeof(bottom)); /* the frames' bases count from 0 */
-    stream(s, &n, sizeof(n));
+    stream(s, &top, sizeof(top));
     stream(s, &depth, sizeof(depth));
     if (s->loads) {
-        top = bottom + n;
         if (top > capacity) {
             capacity = top;
             items = realloc(items, capacity * sizeof(*items));
@@ -513,7 +523,7 @@ void search_stream(struct stream *s)
         search_revisited = NIL;
     }
     stream(s, &weight, sizeof(weight));
-    stream(s, items + bottom, n * sizeof(*items));
+    stream(s, items, top * sizeof(*items));
     for (unsigned d = 0; d < depth; d++) {
         if (d == frames_made && (frames[frames_made++] = calloc(1, sizeof(struct frame))) == NULL)
             abort();

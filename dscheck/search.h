@@ -45,7 +45,7 @@ void search_settle(uint16_t e, uint16_t rf, unsigned choice);
 /* A revisited read-modify-write that would store what it read turns out to be no loop: it writes. */
 void search_write_part(uint16_t e);
 
-/* Of several processes that have the same stack, one goes on with its older half, one with its newer half. */
+/* Of two processes that have the same stack, each goes on with a half of it, one of them with that of the oldest item. */
 bool search_splits(void);
 void search_split(bool older);
 

@@ -195,6 +195,7 @@ def _gdb(command: list[str]) -> None:
 
 def _execute(checker: Path, image: Path, options: list[str]) -> report.Answer:
     """Runs the checker.  It ends by itself after Ctrl-C, which reaches it too; a SIGTERM is handed on."""
+    build.fixed_addresses()
     with subprocess.Popen([str(checker), str(image), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE if
                           "--progress" not in options else None, text=True) as child:
         before = None
