@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from . import variables
 from .build import WORKLOADS, Builder, Variant, build, option_names
 from .errors import USAGE, Stop, nearest
 from .matrix import Cell, Matrix, module_of
@@ -122,6 +123,11 @@ def check_names(root: Path, matrix: Matrix) -> None:
         if programs and cell.program not in programs:
             raise _error(matrix, cell, "program", f"unknown program '{cell.program}' "
                          f"({nearest(cell.program, programs)})")
+        for name in cell.variables():
+            library = variables.known(root)[0]
+            if name not in library:
+                raise _error(matrix, cell, name,
+                             f"unknown variable '{name}' ({nearest(name, library)})")
         for name in cell.build:
             if len(build_options) > 1 and name not in build_options:
                 raise matrix.file.error(["build", name], f"unknown build option '{name}' "
@@ -202,7 +208,7 @@ def check_options(matrix: Matrix, cell: Cell, options: list[dict[str, Any]]) -> 
     for group in ("params", "options"):
         for name, value in getattr(cell, group).items():
             flag = name.replace("_", "-")
-            if name in cell.build_factors:
+            if name in cell.build_factors or name in cell.variables():
                 continue
             if flag not in table:
                 raise _error(matrix, cell, name, f"unknown factor '{name}': {cell.program} has "

@@ -3,7 +3,8 @@
 
 Cells are the cross product of `factors`, less `exclude`, plus the cross product of each group of
 `include`. A factor is an option of the program (`workers: [1, 2]` is `--workers 1`, …) except
-`program`, which names it, and those under `build`, which are meson options. `scheduler` is both:
+`program`, which names it, those under `build`, which are meson options, and those in capitals,
+which are variables of the environment (`TENTER_STALL_MS: [0, 100]`). `scheduler` is both:
 the module's name selects the build, the whole of `fifo:layout=global` is passed at run time.
 """
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Iterable, Iterator
 
 from .build import Variant
 from .errors import Stop, nearest
+from .variables import PREFIX
 from .yamlfile import YamlFile
 
 SCHEMA = "experiments/matrices/schema.json"
@@ -68,13 +70,18 @@ class Cell:
         out = ["--json", "--hist", "--seed", str(seed), "--reps", str(self.reps),
                "--warmup", str(self.warmup)]
         for name, value in {**self.options, **self.params}.items():
-            if name in self.build_factors or value is False:
+            if name in self.build_factors or value is False or name.startswith(PREFIX):
                 continue
             flag = "--" + name.replace("_", "-")
             if name == "scheduler":
                 value = run_time_spec(str(value))
             out += [flag] if value is True else [flag, _text(value)]
         return out
+
+    def variables(self) -> dict[str, str]:
+        """Factors that are variables of the environment: knobs that the program has no option for."""
+        return {n: _text(v) for n, v in {**self.options, **self.params}.items()
+                if n.startswith(PREFIX)}
 
 
 def _text(value: Value) -> str:

@@ -50,6 +50,18 @@ class Expansion(TreeCase):
         self.assertEqual([c.build["observe"] for c in found.cells], ["off", "counters"])
         self.assertNotIn("--observe", found.cells[0].arguments(1))
 
+    def test_variables_of_the_environment(self) -> None:
+        (self.tree / "core").mkdir(exist_ok=True)
+        (self.tree / "core/config.c").write_text('K(stall_ms, NULL)\nvariables[] = {"GUARDS"};\n'
+                                                 'families[] = {"TEST_"};\n')
+        text = "program: good\nfactors: {workers: 1, TENTER_%s: [0, 5]}\n"
+        found = self.load(text % "STALL_MS")
+        known.check_names(self.tree, found)
+        self.assertEqual(found.cells[1].variables(), {"TENTER_STALL_MS": "5"})
+        self.assertEqual(found.cells[1].arguments(1)[-2:], ["--workers", "1"])
+        with self.assertRaisesRegex(Stop, r"unknown variable 'TENTER_STALLS'.*TENTER_STALL_MS"):
+            known.check_names(self.tree, self.load(text % "STALLS"))
+
     def test_arguments(self) -> None:
         found = self.load("program: good\nfactors: {scheduler: 'fifo:layout=global', workers: 2,"
                           " pin: [true, false], local_capacity: 8}\noptions: {packets: 7}\n"
