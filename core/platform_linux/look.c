@@ -79,9 +79,10 @@ static void stop_here(int signal, siginfo_t *info, void *context)
     (void)signal, (void)info;
     int kept = errno;
     uint32_t self = tn_thread_number();
-    /* ST2 seq_cst, both: either the list is gone, or who takes it away sees us. ST1 acquire: the list */
+    /* ST2 seq_cst, both: either the list is gone, or who takes it away sees us */
     atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);
-    struct tn_stopped *s = atomic_load_explicit(&stopping, memory_order_seq_cst); /* ST2 seq_cst */
+    /* ST2; ST1 acquire: the list */
+    struct tn_stopped *s = atomic_load_explicit(&stopping, memory_order_seq_cst);
     while (s != NULL && s->thread != self)
         s = s->next;
     if (s != NULL) {

@@ -33,8 +33,8 @@ bool tn_thread_sleeps(uint32_t number)
     return end != NULL && end + 2 < text + n && (end[2] == 'S' || end[2] == 'D');
 }
 
-/* Relaxed: written by the only thread of a new process. */
-static _Atomic(unsigned) process, tool_threads;
+static _Atomic(unsigned) process;      /* relaxed: written by the only thread of a new process */
+static _Atomic(unsigned) tool_threads; /* relaxed: so too */
 
 unsigned tn_process(void)
 {
