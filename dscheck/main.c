@@ -390,6 +390,7 @@ int main(int argc, char **argv)
            (long long)r->blocked, seconds, r->threads);
     printf("startup %.6f\nkib %ld\nevents %llu\nconflicts %llu\n", first - began, peak_kib(),
            (unsigned long long)r->events, (unsigned long long)r->conflicts);
+    printf("discarded %llu\n", (unsigned long long)search_discarded);
     if (run_interrupted == 1)
         printf("interrupted 1\n");
     if (shared == NULL && (r->bug || r->unsupported))

@@ -19,7 +19,7 @@ struct item {
 
 const struct model *search_model = &model_sc;
 struct frame *search_graph;
-uint64_t search_items_made;
+uint64_t search_discarded;
 uint16_t search_order[SLOTS_MAX], search_revisited = NIL;
 int search_ordered;
 
@@ -51,7 +51,6 @@ static struct item *push(enum item_kind kind, uint16_t e, uint16_t other)
                        .n = search_graph->n,
                        .weight = weight,
                        .level = level < SHARD_LEVEL ? (uint8_t)(level + 1) : SHARD_LEVEL + 1};
-    search_items_made++;
     return i;
 }
 
@@ -324,8 +323,10 @@ static bool apply_revisit(const struct item *i)
     /* Clocks first, with r as a plain read: they say where else w may come. */
     g->slot[r].kind = BOTTOM;
     graph_index(g);
-    if (search_model->order(g, search_order) < 0)
+    if (search_model->order(g, search_order) < 0) {
+        search_discarded++;
         return false;
+    }
     if (store) {
         g->slot[r].kind = EVENT;
         graph_index(g);
@@ -426,6 +427,7 @@ static bool apply(const struct item *i)
         break;
     }
     search_ordered = search_model->order(search_graph, search_order);
+    search_discarded += search_ordered < 0;
     return search_ordered >= 0;
 }
 
