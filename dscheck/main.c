@@ -224,6 +224,7 @@ int main(int argc, char **argv)
            (unsigned long long)r->events, (unsigned long long)r->conflicts);
     if (jobs_lost())
         printf("lost 1\n");
+    printf("discarded %llu\n", (unsigned long long)search_discarded);
     if (run_interrupted == 1)
         printf("interrupted 1\n");
     printf("seen");

@@ -20,7 +20,7 @@ struct item {
 
 const struct model *search_model = &model_sc;
 struct frame *search_graph;
-uint64_t search_items_made;
+uint64_t search_discarded;
 uint16_t search_order[SLOTS_MAX], search_revisited = NIL;
 int search_ordered;
 
@@ -53,7 +53,6 @@ static struct item *push(enum item_kind kind, uint16_t e, uint16_t other)
                        .id = (id ^ ++pushed) * UINT32_C(0x9e3779b1),
                        .weight = weight,
                        .level = level < SHARD_LEVEL ? (uint8_t)(level + 1) : SHARD_LEVEL + 1};
-    search_items_made++;
     return i;
 }
 
@@ -326,8 +325,10 @@ static bool apply_revisit(const struct item *i)
     /* Clocks first, with r as a plain read: they say where else w may come. */
     g->slot[r].kind = BOTTOM;
     graph_index(g);
-    if (search_model->order(g, search_order) < 0)
+    if (search_model->order(g, search_order) < 0) {
+        search_discarded++;
         return false;
+    }
     if (store) {
         g->slot[r].kind = EVENT;
         graph_index(g);
@@ -428,6 +429,7 @@ static bool apply(const struct item *i)
         break;
     }
     search_ordered = search_model->order(search_graph, search_order);
+    search_discarded += search_ordered < 0;
     return search_ordered >= 0;
 }
 

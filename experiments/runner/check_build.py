@@ -21,6 +21,9 @@ OURS = ["-D__DSCHECK__", "-idirafter", str(ROOT / "dscheck" / "include")]
 _RUNTIME = ["instrument/*.c", "instrument/*.S",
             *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
                                                "invariant", "run", "race", "watch", "checkpoint", "jobs", "answer", "main"))]
+#: As a whole, since its files call each other for each event.
+OPTIMISE = ["-std=gnu17", "-O3", "-flto", "-g"]
+LINK = ["-rdynamic", "-ldl"]
 #: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
 _BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
 
@@ -62,21 +65,29 @@ def _folder() -> Path:
     raise Stop("no folder to build in: make build/ writable")
 
 
+def sources() -> list[Path]:
+    """The files of the checker."""
+    return sorted(p for pattern in _RUNTIME for p in ROOT.glob(pattern))
+
+
+def aliases() -> list[str]:
+    """For the linker: functions of the code under test that another one serves as well."""
+    return [f"-Wl,--defsym=ex_{name}={other}" for name, other in symbols().items()
+            if other and other != "ex_" + name]
+
+
 def checker() -> Path:
     """The compiled checker; built when its sources have changed."""
-    sources = sorted(p for pattern in _RUNTIME for p in ROOT.glob(pattern))
     digest = hashlib.sha256()
-    for path in sorted([*sources, *ROOT.glob("instrument/*.h"), *ROOT.glob("dscheck/*.h"),
-                        ROOT / "instrument" / "symbols"]):
+    for path in sorted([*sources(), *ROOT.glob("instrument/*.h"), *ROOT.glob("dscheck/*.h"),
+                        ROOT / "instrument" / "symbols", Path(__file__)]):
         digest.update(path.name.encode() + path.read_bytes())
     out = _folder() / f"dscheck-{digest.hexdigest()[:16]}"
     if out.exists():
         return out
-    aliases = [f"-Wl,--defsym=ex_{name}={other}" for name, other in symbols().items()
-               if other and other != "ex_" + name]
     new = out.with_suffix(f".{os.getpid()}")
-    _run([os.environ.get("CC", "gcc"), "-std=gnu17", "-O3", "-flto=auto", "-g", *map(str, sources), "-rdynamic",
-          *aliases, "-ldl", "-o", str(new)], "the checker does not compile")
+    _run([os.environ.get("CC", "gcc"), *OPTIMISE, *map(str, sources()), *LINK, *aliases(), "-o", str(new)],
+         "the checker does not compile")
     new.rename(out)
     return out
 
