@@ -3,7 +3,6 @@
  * How fast the explorer is: runs the compiled checker on golden programs, whose executions are known, and says how many
  * it explores a second, what it takes from exec to exit, and how much memory. `--workers N` is its --jobs.
  */
-#define _GNU_SOURCE
 #include "bench.h"
 
 #include <spawn.h>

@@ -71,7 +71,7 @@ check_deadlock() {
     wants list "'main' (deadlock): joins 0x[0-9a-f]* 'lost'"
     wants list "'lost' (waits): waits for mutex 0x"
     [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 2 ] || fail "not two fibres"
-    trace main tn_join_until joins deadlock begin
+    trace main tn_join joins deadlock begin
     trace lost tn_wait parked_here waits begin
 }
 
