@@ -48,7 +48,8 @@ struct tn_config {
     int64_t workers;       /* threads that run fibres; 0: one for each processor that this process may use */
     int64_t slots;         /* the most workers the cluster may grow to; 0: the greater of workers, processors; with a
                               monitor 64 more */
-    int64_t stack;         /* bytes of a fibre's stack, guard not counted */
+    int64_t stack;         /* bytes of a fibre's stack, guard not counted; pooled ones hold its control block too, up
+                              to 3 KiB */
     int64_t idle;          /* what a worker without work does: TN_IDLE_* */
     int64_t spin_us;       /* TN_IDLE_SPIN_BLOCK: microseconds of looking for work before the worker blocks */
     int64_t pin;           /* 1: pin each worker to a processor of its own */

@@ -167,8 +167,8 @@ static __attribute__((noinline)) int wait_registered(struct worker *w, tn_time d
         w = suspend_for(w, next, commit_park, NULL);
         if (timed)
             tn_timers_disarm(&cl->timers, &f->timer);
-    } else {
-        wait_decide(f, seq, WAIT_CANCELLED); /* no memory for the timer: this wait is over */
+    } else if (wait_decide(f, seq, WAIT_CANCELLED) == TN_TOO_LATE) {
+        rc = 0; /* no memory for the timer, but somebody has woken it, who must not be told a lie */
     }
     if (k != NULL)
         token_leave(k, f);
