@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import subprocess
+import threading
 from pathlib import Path
 
 from .errors import UNSUPPORTED, USAGE, Stop
@@ -95,10 +96,11 @@ def checker() -> Path:
 def image(files: list[Path], cflags: list[str]) -> Path:
     """The instrumented shared object of these files; raises Stop when it holds what cannot be explored."""
     table, folder = symbols(), _folder()
-    redefine = folder / f"redefine.{os.getpid()}"
+    mine = f"{os.getpid()}.{threading.get_native_id()}"
+    redefine = folder / f"redefine.{mine}"
     redefine.write_text("".join(f"{n} ex_{n}\n" for n, o in table.items() if o), encoding="utf-8")
-    objects, depends = [], folder / f"depends.{os.getpid()}"
-    key = hashlib.sha256("\0".join([*map(str, files), *cflags, str(os.getpid())]).encode())
+    objects, depends = [], folder / f"depends.{mine}"
+    key = hashlib.sha256("\0".join([*map(str, files), *cflags, mine]).encode())
     out = folder / f"{files[0].stem}-{key.hexdigest()[:12]}.so"
     flags = [f for f in cflags if f != "-Werror"]
     try:

@@ -170,8 +170,20 @@ def columns(answer: Answer) -> list[str]:
     return out
 
 
-def switches(answer: Answer) -> int:
+def switched(answer: Answer) -> int:
     return sum(1 for a, b in zip(answer.steps, answer.steps[1:]) if a.thread != b.thread)
+
+
+def switches(answer: Answer) -> str:
+    """How much of an interleaving it is; minimal only where that was shown."""
+    n = switched(answer)
+    out = f"{n} switch{'' if n == 1 else 'es'} between threads"
+    if "preemptions" in answer.values:
+        k = int(answer.values["preemptions"])
+        out += f", {k or 'no'} preemption{'' if k == 1 else 's'}" + (": fewer do not fail" if k else "")
+    if "unstable" in answer.values:
+        out += "; in this order it does not fail again"
+    return out
 
 
 def replay_text(answer: Answer, options: list[str]) -> str:
@@ -187,6 +199,8 @@ def as_json(answer: Answer, bound: str | None) -> dict[str, Any]:
     return {"schema": 1, "verdict": answer.verdict, "kind": answer.values.get("kind"), "model": "sc",
             "executions": int(answer.number("executions")), "blocked": int(answer.number("blocked")), "seconds": answer.number("seconds"), "bound": bound,
             "threads": int(answer.number("threads")), "message": sentence(answer), "trace": trace,
+            "switches": switched(answer),
+            "preemptions": int(answer.values["preemptions"]) if "preemptions" in answer.values else None,
             "warnings": warnings(answer), "unexecuted": answer.unexecuted}
 
 
