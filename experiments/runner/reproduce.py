@@ -118,19 +118,6 @@ def figures_of(row: dict[str, Any], quick: bool) -> list[str]:
 
 # -- judging --------------------------------------------------------------------------------------
 
-def scale(row: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
-    """Where a size differs from the source's."""
-    out: dict[str, dict[str, Any]] = {}
-    rows = tidy.read_jsonl(folder / "rows.jsonl")
-    for name, source in (row.get("scale") or {}).items():
-        here = sorted({r["program_params"][name] for r in rows
-                       if name in (r.get("program_params") or {})})
-        here = here or sorted({tidy.settings(r)[name] for r in rows if name in tidy.settings(r)})
-        if here and here != [source]:
-            out[name] = {"source": source, "here": here if len(here) > 1 else here[0]}
-    return out
-
-
 def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> dict[str, Any]:
     """Draws the row's figures (with `keep` those that are not drawn yet), judges its claims, writes
     verdicts.json; returns its content."""
@@ -141,7 +128,7 @@ def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> di
     said = {
         "schema": 1, "row": row["id"], "source": row["source"], "results": str(folder),
         "mode": "native", "cores": prov.get("cores"), "machine": prov.get("machine"),
-        "commit": prov.get("commit"), "scale": scale(row, folder),
+        "commit": prov.get("commit"), "scale": claims.scale(row, tidy.read_jsonl(folder / "rows.jsonl")),
         "usable": bool(len(tidy.usable(frame))),
         "thresholds": claims.module(row["id"]).THRESHOLDS,
         "figures": {d.name: str(folder / d.pdf) if d.pdf else f"not drawn: {d.problem}"

@@ -26,6 +26,17 @@ FEWEST = 3
 #: are the first that can reach 95 %.
 FEW = 6
 FEW_FLAG = f"n<{FEW}: covers less than 95 %"
+#: what flags mean, in the words of the report
+MEANINGS = {
+    f"n<{FEWEST}": f"n<{FEWEST}: from fewer than {FEWEST} invocations no interval can be given.",
+    "degenerate": "degenerate: all invocations gave the same value, so that the interval has no "
+                  "length; it does not say that the value is exact.",
+    "percentile": "percentile: the interval is the plain percentile interval of the bootstrap, "
+                  "because the better one (BCa) is undefined for these values.",
+    "no interval": "no interval: the bootstrap gives none for these values.",
+    FEW_FLAG: f"{FEW_FLAG}: an interval from fewer than {FEW} invocations cannot hold the true "
+              "median in 95 of 100 cases, however it is made.",
+}
 NO_DIFFERENCE = "no difference shown"
 TOO_FEW = "too few blocks to say"
 ZERO_DIVISOR = "divisor is zero"
