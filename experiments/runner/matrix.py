@@ -157,7 +157,7 @@ def load(root: Path, path: Path, quick: bool = False, cores: int | None = None,
     cells = expander.cells()
     if not cells:
         raise Stop(f"{path}: no cell is left: {'; '.join(expander.notes) or 'all are excluded'}")
-    return Matrix(data["name"], data["title"], data.get("row"), data.get("blocks", 5),
+    return Matrix(data["name"], data.get("title", data["name"]), data.get("row"), data.get("blocks", 5),
                   data.get("seed", 1), data.get("order", "blocks"), data.get("figures", []),
                   cells, expander.notes, file)
 

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
+from . import tidy
+
 CONFIDENCE = 0.95
 RESAMPLES = 4999
 SEED = 20240229
@@ -153,6 +155,15 @@ def pooled_percentile(counts: np.ndarray, highs: np.ndarray, percent: float) -> 
         if math.isfinite(low) and math.isfinite(high):
             return Estimate(value, low, high, n, flag_of(n, flag))
     return Estimate(value, math.nan, math.nan, n, "no interval")
+
+
+def pooled(hist: pd.DataFrame, percent: float) -> Estimate:
+    """That percentile of rows of hist.csv; with too few samples for it an estimate of nothing."""
+    if len(hist):
+        counts, highs = tidy.count_matrix(hist)
+        if counts.sum() >= tidy.samples_needed(percent):
+            return pooled_percentile(counts, highs, percent)
+    return Estimate(math.nan, math.nan, math.nan, 0, "too few samples")
 
 
 # -- from the tidy table --------------------------------------------------------------------------

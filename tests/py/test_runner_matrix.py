@@ -117,7 +117,7 @@ class Breaches(TreeCase):
         self.refused("program: good\nfactors: {workers: 1}\norder: block\n",
                      "m.yaml:5: order cannot be 'block'", "nearest: blocks")
         self.refused("program: good\n", "neither 'factors' nor 'include'")
-        self.refused("name: m\nfactors: {workers: 1}\n", "m.yaml:1:", "lacks 'title'")
+        self.refused("title: m\nfactors: {workers: 1}\n", "m.yaml:1:", "lacks 'name'")
         self.refused("program: good\nfactors:\n  WORKERS: 1\n", "m.yaml:5: 'WORKERS'")
         self.refused("program: good\nfactors: {workers: 1\n", "not YAML")
         self.refused("program: good\nfactors: {workers: 1}\nprogram: good\n",
