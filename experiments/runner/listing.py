@@ -10,7 +10,7 @@ from . import known, matrix as matrices
 from .arguments import Parser
 from .build import Build, Builder, MesonBuilder, build
 from .errors import GOOD, Stop
-from .progress import say
+from .progress import Steps, say
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +26,7 @@ def parser() -> Parser:
 
 def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> int:
     args = parser().parse(argv)
-    builder = builder or MesonBuilder(root, say=say)
+    builder = builder or MesonBuilder(root, say=say, steps=Steps)
     said = known.config(root, builder)
     said["workloads"] = _workloads(root, builder)
     said["matrices"] = [_matrix(root, name) for name in matrices.names(root)]

@@ -20,7 +20,7 @@ from .matrix import Cell, Matrix
 from .merge import merge
 from .outcome import FINISHED, Outcome, conclude, count
 from .plan import Estimator, Invocation, human
-from .progress import Progress, say
+from .progress import Progress, Steps, say
 from .store import Results, mark_latest, newest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +115,7 @@ def run(argv: list[str], root: Path = ROOT, builder: Builder | None = None,
         return merge(args.merge, args.matrix, args.out, _command(argv), root,
                      results or root / "results", figures)
     with _interruptible():
-        return _Run(args, argv, root, builder or MesonBuilder(root, say=say),
+        return _Run(args, argv, root, builder or MesonBuilder(root, say=say, steps=Steps),
                     results or root / "results", figures, reproduces).all()
 
 
