@@ -2,6 +2,7 @@
 """Curves of a metric against a factor, one per series, with intervals: shared by the figures."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
@@ -112,9 +113,8 @@ def pooled_table(data: Data, metric: str, percent: float, panel: str) -> pd.Data
     rows = []
     name = f"{metric} p{percent:g}"
     for key, about, hist in histograms(data, metric):
-        counts, highs = tidy.count_matrix(hist)
-        if counts.sum() >= tidy.samples_needed(percent):
-            estimate = stats.pooled_percentile(counts, highs, percent)
+        estimate = stats.pooled(hist, percent)
+        if estimate.n:
             rows.append(_row(data, key, estimate, about, name, str(hist["unit"].iloc[0]), panel))
     return pd.DataFrame(rows, columns=style.TABLE)
 
@@ -122,11 +122,13 @@ def pooled_table(data: Data, metric: str, percent: float, panel: str) -> pd.Data
 # -- drawing --------------------------------------------------------------------------------------
 
 def _sideways(xs: pd.Series[float], index: int, of: int, log: bool) -> Callable[[Any], Any]:
-    """A small step for each series, so that equal points do not hide each other."""
-    values = sorted(set(xs))
-    gap = min(np.diff(values)) if len(values) > 1 else 1.0
-    step = min(0.05, 0.24 / max(1, of)) * (index - (of - 1) / 2)
-    return (lambda x: x * (1 + step)) if log else lambda x: x + step * gap
+    """A step for each series, so that equal points do not hide each other: they stand side by side
+    around their value, by half a marker each, and closer where the values are close."""
+    values = np.array(sorted(set(xs)), dtype=float)
+    values = np.log(values) if log else values
+    gap, span = (np.diff(values).min(), np.ptp(values)) if len(values) > 1 else (1.0, 1.0)
+    step = min(0.024 * span, 0.7 * gap / of) * (index - (of - 1) / 2)
+    return (lambda x: x * math.exp(step)) if log else lambda x: x + step
 
 
 def dash(label_text: str, labels: Sequence[str]) -> Any:
@@ -183,6 +185,8 @@ def panel(ax: Axes, rows: pd.DataFrame, labels: Sequence[str], y_label: str, x_l
     `log_x`: the caller will make the other axis logarithmic."""
     curve(ax, rows, labels, log_x)
     style.x_ticks(ax, rows["x"].tolist())
+    if rows["series"].nunique() > 1:                # a label for all that stand around it
+        ax.tick_params(axis="x", length=0)
     low, high = y_range(rows)
     unit = str(rows["unit"].iloc[0])
     formatter = style.FuncFormatter(style.FORMATS.get(unit, style.count))
@@ -257,6 +261,8 @@ def notes(data: Data, rows: pd.DataFrame, pooled: bool = False) -> list[str]:
         if flag in flags:
             out.append(text)
     out += few_blocks(rows)
+    if rows["series"].nunique() > 1:
+        out.append("Series stand side by side around each value on the x axis.")
     cores = data.prov.get("cores")
     if rows["oversubscribed"].any():
         text = f" ({cores:g})" if isinstance(cores, (int, float)) else ""

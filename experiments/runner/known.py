@@ -62,12 +62,18 @@ def _json_of(command: list[str]) -> dict[str, Any]:
     return said
 
 
-def options_of(program: Path) -> list[dict[str, Any]]:
-    """The program's options, as its --list says: {"options": [{"name", "range", …}]}."""
-    options = _json_of([str(program), "--list"]).get("options")
+def said_of(program: Path) -> dict[str, Any]:
+    """What the program's --list says: {"about", "options": [{"name", "range", …}], …}."""
+    said = _json_of([str(program), "--list"])
+    options = said.get("options")
     if not isinstance(options, list) or not all("name" in o for o in options):
         raise Stop(f"{program} --list has no list of options", USAGE)
-    return options
+    return said
+
+
+def options_of(program: Path) -> list[dict[str, Any]]:
+    """The program's options, as its --list says."""
+    return list(said_of(program)["options"])
 
 
 # -- values ---------------------------------------------------------------------------------------

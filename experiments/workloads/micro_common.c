@@ -19,7 +19,7 @@ void micro_start(struct bench *b, int argc, char **argv, const struct micro_case
                  const struct micro_case *neighbours, size_t m)
 {
     static char choices[1024];
-    size_t used = (size_t)snprintf(choices, sizeof choices, "all|runtime|neighbours");
+    size_t used = (size_t)snprintf(choices, sizeof choices, m > 0 ? "all|runtime|neighbours" : "all");
     bench = b;
     groups[0] = runtime;
     groups[1] = neighbours;
@@ -106,7 +106,7 @@ static void measure(const struct micro_case *c)
 
 void micro_measure(const struct micro_case *cases, size_t n)
 {
-    bool group = bench_lists(bench, "case", "all") ||
+    bool group = bench_lists(bench, "case", "all") || /* the names of groups where there are two */
                  bench_lists(bench, "case", cases == groups[0] ? "runtime" : "neighbours");
     for (size_t i = 0; i < n && bench->status != 1; i++) {
         if (!group && !bench_lists(bench, "case", cases[i].name))

@@ -90,7 +90,7 @@ class Stub(unittest.TestCase):
         done = self.call("run", "--quick", "a b")
         self.assertEqual(done.stdout, "other -m experiments.runner run --quick a b\n")
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, "installing.*: maker drawer\n")
+        self.assertRegex(done.stderr, "installing.*: maker drawer; log: /.*\n")
         self.assertRegex(self.asked(), r"install -y --no-install-recommends maker drawer\n$")
         self.assertNotIn("giant", self.asked())
         before = self.asked()

@@ -117,7 +117,6 @@ class Breaches(TreeCase):
         self.refused("program: good\nfactors: {workers: 1}\norder: block\n",
                      "m.yaml:5: order cannot be 'block'", "nearest: blocks")
         self.refused("program: good\n", "neither 'factors' nor 'include'")
-        self.refused("name: m\nfactors: {workers: 1}\n", "m.yaml:1:", "lacks 'title'")
         self.refused("program: good\nfactors:\n  WORKERS: 1\n", "m.yaml:5: 'WORKERS'")
         self.refused("program: good\nfactors: {workers: 1\n", "not YAML")
         self.refused("program: good\nfactors: {workers: 1}\nprogram: good\n",
@@ -125,6 +124,20 @@ class Breaches(TreeCase):
         self.refused("factors: {workers: 1}\n", "m.yaml:3: no program")
         self.refused("program: good\nfactors: {workers: 5..2}\n", "m.yaml:4: the range 5..2")
         self.refused("program: good\nfactors: {seed: 1}\n", "m.yaml:4: 'seed' is given by")
+
+    def test_too_many_cells_are_refused_before_they_are_made(self) -> None:
+        self.refused("program: good\nfactors: {workers: [0..9999999]}\n",
+                     "m.yaml:4: the range 0..9999999 has 10000000 values")
+        self.refused("program: good\nfactors: {workers: 0..90000, packets: 1..90000}\n",
+                     "m.yaml:4: 8100090000 cells")
+
+    def test_a_matrix_without_a_title_has_its_name(self) -> None:
+        path = self.tree / "experiments/matrices/bare.yaml"
+        path.write_text("name: bare\nprogram: good\nfactors: {workers: 1}\n", encoding="utf-8")
+        self.assertEqual(matrices.load(self.tree, path).title, "bare")
+        path.write_text("title: t\nprogram: good\nfactors: {workers: 1}\n", encoding="utf-8")
+        with self.assertRaisesRegex(Stop, "bare.yaml:1: the file lacks 'name'"):
+            matrices.load(self.tree, path)
 
     def test_unknown_names(self) -> None:
         self.refused("program: pakcet\nfactors: {workers: 1}\n",
