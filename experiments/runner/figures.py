@@ -54,7 +54,8 @@ class Drawn:
 
     @property
     def title(self) -> str:
-        return self.name.replace("_", " ").replace("m7 1", "M7.1").capitalize()
+        text = self.name.replace("_", " ").capitalize()
+        return text.replace("m7 1", "M7.1")
 
     @property
     def x_values(self) -> int:

@@ -19,7 +19,11 @@ void micro_start(struct bench *b, int argc, char **argv, const struct micro_case
                  const struct micro_case *neighbours, size_t m)
 {
     static char choices[1024];
-    size_t used = (size_t)snprintf(choices, sizeof choices, m > 0 ? "all|runtime|neighbours" : "all");
+    const char *first = "all|runtime|neighbours"; /* of all peers, so that one matrix can name them */
+    for (size_t i = 0; i < b->n; i++)
+        if (strcmp(b->own[i].name, "case") == 0 && b->own[i].choices != NULL)
+            first = b->own[i].choices; /* a program that is no peer has groups of its own */
+    size_t used = (size_t)snprintf(choices, sizeof choices, "%s", first);
     bench = b;
     groups[0] = runtime;
     groups[1] = neighbours;
@@ -106,7 +110,7 @@ static void measure(const struct micro_case *c)
 
 void micro_measure(const struct micro_case *cases, size_t n)
 {
-    bool group = bench_lists(bench, "case", "all") || /* the names of groups where there are two */
+    bool group = bench_lists(bench, "case", "all") ||
                  bench_lists(bench, "case", cases == groups[0] ? "runtime" : "neighbours");
     for (size_t i = 0; i < n && bench->status != 1; i++) {
         if (!group && !bench_lists(bench, "case", cases[i].name))

@@ -343,7 +343,9 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "run"
 
-            def measure(_argv: list[str], figures: Any = None) -> runner_run.Outcome:
+            def measure(_argv: list[str], figures: Any, reproduces: Any) -> runner_run.Outcome:
+                self.assertEqual((reproduces.row, reproduces.command), (
+                    "M7.1", f"./tenter reproduce M7.1 --quick --out {folder}"))
                 synthetic.write(folder, synthetic.run(HERE, as_source, blocks=5))
                 report.make(folder, "x", figures)
                 return runner_run.Outcome(0, folder)

@@ -17,6 +17,7 @@ from unittest import mock
 from fake_tree import CONFIG, FakeBuilder, TreeCase, program
 
 from experiments.runner import child, environment, export, listing, plan, progress
+from experiments.runner import run as runner_run
 from experiments.runner.environment import capture
 from experiments.runner.run import main
 
@@ -268,6 +269,13 @@ class Options(TreeCase):
             "isolcpus=2-3 processor.max_cstate=1 transparent-hugepage=never")
         self.assertEqual(environment.kept("fpu tsc vme cx16", environment.CPU_FLAGS), "tsc cx16")
         self.assertIsNone(environment.kept(None, environment.CPU_FLAGS))
+
+    def test_a_run_for_a_row_records_it_and_the_command_that_asked(self) -> None:
+        row = runner_run.Reproduced("M7.1", "./tenter reproduce M7.1")
+        runner_run.run(["m", "--limit", "1", "--out", str(self.out)], self.tree,
+                       FakeBuilder(self.tree), self.results, [], row)
+        said = json.loads((self.out / "run.json").read_text())
+        self.assertEqual((said["reproduces"], said["command"]), (row.row, row.command))
 
     def test_google_benchmark_subset(self) -> None:
         self.run_it("m")
