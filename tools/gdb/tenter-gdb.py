@@ -195,7 +195,10 @@ class Look(gdb.unwinder.Unwinder):  # type: ignore[misc]
             return None
         names = REGISTERS[pending.architecture().name()]
         pointer = gdb.lookup_type("void").pointer()
-        out = pending.create_unwind_info(Frame(pending.read_register(names[1]), pending.read_register(names[0])))
+        # As if the innermost frame lay right below the fibre's: gdb takes a caller at a lower address for a fault, and
+        # stacks lie in no order.
+        out = pending.create_unwind_info(Frame(gdb.Value(self.registers[1]).cast(pointer),
+                                               pending.read_register(names[0])))
         for name, value in zip(names, self.registers):
             out.add_saved_register(name, gdb.Value(value).cast(pointer))
         return out
