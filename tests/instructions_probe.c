@@ -7,6 +7,8 @@
 #include <string.h>
 #include <tenter.h>
 
+#include "timer_wheel.h"
+
 static uint64_t ops;
 
 static void *yielder(void *arg)
@@ -76,6 +78,26 @@ static void *ping_pong_timed(void *arg)
     return ping_pong(arg);
 }
 
+/* ---- the wheel alone: an operation cancels a timer and arms it anew, among few or many ---- */
+
+enum { FEW = 1000, MANY = 100000, PRIME = 7919 };
+
+static int restart(uint64_t n)
+{
+    static struct tn_timers wheel;
+    static struct tn_timer timer[MANY];
+    bool first;
+    tn_timers_init(&wheel);
+    for (uint64_t i = 0; i < n; i++)
+        tn_timers_arm(&wheel, &timer[i], (i * PRIME % n) * UINT64_C(1000000), 0, &first);
+    for (uint64_t i = 0; i < ops; i++) {
+        struct tn_timer *t = &timer[i * PRIME % n];
+        tn_timers_disarm(&wheel, t);
+        tn_timers_arm(&wheel, t, t->deadline + 1000000, 0, &first);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -88,6 +110,8 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     ops = strtoull(argv[2], NULL, 10);
+    if (strcmp(argv[1], "wheel_few") == 0 || strcmp(argv[1], "wheel_many") == 0)
+        return restart(strcmp(argv[1], "wheel_few") == 0 ? FEW : MANY);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(argv[1], kinds[i].name) == 0)
             return tn_run(&config, kinds[i].run, NULL, NULL);

@@ -249,7 +249,7 @@ struct life {
 static void *many_lives(void *arg)
 {
     const struct life *life = arg;
-    unsigned rounds = few || !build_has("sanitize=none") ? FEW_ROUNDS : ROUNDS;
+    unsigned rounds = few || !build_has("sanitize=none") || !build_has("stacks=pooled") ? FEW_ROUNDS : ROUNDS;
     uint64_t refills = counter(tn_cluster_self(), "stack_refill");
     n_seen = 0;
     wrong = 0;
