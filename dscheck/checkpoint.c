@@ -118,7 +118,8 @@ void checkpoint_read(const char *name, struct head *h, uint8_t *seen, struct par
         part[i].at = at + sizeof(part[i].size);
         at = part[i].at + part[i].size;
     }
-    if (!good || pread(file, end, sizeof(end), (off_t)at) != (ssize_t)sizeof(end) || memcmp(end, magic, sizeof(end)) != 0)
+    if (!good || pread(file, end, sizeof(end), (off_t)at) != (ssize_t)sizeof(end) ||
+        memcmp(end, magic, sizeof(end)) != 0)
         refuse(name, "the checkpoint is torn");
     *h = was;
 }

@@ -23,7 +23,7 @@ static bool grown;
 
 static struct write {
     uint16_t slot, idx;
-} *writes[IN_THREADS]; /* to watched locations */
+} * writes[IN_THREADS]; /* to watched locations */
 static unsigned made[IN_THREADS], written[IN_THREADS];
 
 bool invariant_asks(void)

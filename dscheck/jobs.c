@@ -40,7 +40,7 @@ static struct shared {
     struct part old[PARTS_MAX];
     bool final;             /* the checkpoint under way is the last one of this run */
     bool in_old[PARTS_MAX]; /* whether the checkpoint under way has that part as it was */
-} *shared;
+} * shared;
 
 static uint8_t *seen;
 static int parts_file = -1, checkpoint; /* the latest one that this process has written its part of */
@@ -202,8 +202,7 @@ static void checkpoint_tick(void)
     if (jobs_options.checkpoint == NULL || (!behind() && now() - shared->last < jobs_options.interval))
         return;
     lock();
-    if (!behind() && !shared->final && shared->unwritten == 0 &&
-        now() - shared->last >= jobs_options.interval)
+    if (!behind() && !shared->final && shared->unwritten == 0 && now() - shared->last >= jobs_options.interval)
         begin();
     if (behind())
         write_part(false);

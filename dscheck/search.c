@@ -28,7 +28,7 @@ static struct frame **frames;
 static unsigned depth, frames_made;
 static struct item *items;
 static uint32_t top, capacity;
-static uint8_t level;                  /* how many items led to the graph at hand, up to SHARD_LEVEL */
+static uint8_t level;       /* how many items led to the graph at hand, up to SHARD_LEVEL */
 static uint32_t id, pushed; /* of the graph at hand; how many items it has pushed */
 static bool keep[SLOTS_MAX];
 static uint16_t renamed[NIL + 1];

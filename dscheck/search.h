@@ -23,7 +23,7 @@
 
 extern const struct model *search_model;
 extern struct frame *search_graph; /* the graph at hand */
-extern uint64_t search_discarded; /* graphs that were made and are not consistent: work in vain */
+extern uint64_t search_discarded;  /* graphs that were made and are not consistent: work in vain */
 
 /* The events of search_graph in an order of execution, by the last search_next(). */
 extern uint16_t search_order[];

@@ -89,20 +89,20 @@ static void c11(void)
 
 static void operators(void)
 {
-    x = 1;                     // store
-    g = x;                     // load
-    x += 2;                    // fetch-add
-    x -= 2;                    // fetch-sub
-    x |= 2;                    // fetch-or
-    x &= 2;                    // fetch-and
-    x ^= 2;                    // fetch-xor
-    x++;                       // fetch-add
-    --x;                       // fetch-sub
-    un *= 3;                   // load CAS
-    un <<= 1;                  // load CAS
-    real += 0.5;               // load CAS
-    pointer++;                 // fetch-add
-    boolean = !boolean;        // load store
+    x = 1;                      // store
+    g = x;                      // load
+    x += 2;                     // fetch-add
+    x -= 2;                     // fetch-sub
+    x |= 2;                     // fetch-or
+    x &= 2;                     // fetch-and
+    x ^= 2;                     // fetch-xor
+    x++;                        // fetch-add
+    --x;                        // fetch-sub
+    un *= 3;                    // load CAS
+    un <<= 1;                   // load CAS
+    real += 0.5;                // load CAS
+    pointer++;                  // fetch-add
+    boolean = !boolean;         // load store
     both = (struct pair){3, 4}; // store
     wide = (struct wide){0, 5}; // store
 }
@@ -110,35 +110,35 @@ static void operators(void)
 static void builtins(void)
 {
     int i = 0, o = 0;
-    (void)__atomic_load_n(&g, __ATOMIC_ACQUIRE);                                     // load
-    __atomic_load(&g, &i, __ATOMIC_SEQ_CST);                                         // load
-    __atomic_store_n(&g, 1, __ATOMIC_RELEASE);                                       // store
-    __atomic_store(&g, &i, __ATOMIC_SEQ_CST);                                        // store
-    (void)__atomic_exchange_n(&g, 2, __ATOMIC_ACQ_REL);                              // exchange
-    __atomic_exchange(&g, &i, &o, __ATOMIC_SEQ_CST);                                 // exchange
+    (void)__atomic_load_n(&g, __ATOMIC_ACQUIRE);                                             // load
+    __atomic_load(&g, &i, __ATOMIC_SEQ_CST);                                                 // load
+    __atomic_store_n(&g, 1, __ATOMIC_RELEASE);                                               // store
+    __atomic_store(&g, &i, __ATOMIC_SEQ_CST);                                                // store
+    (void)__atomic_exchange_n(&g, 2, __ATOMIC_ACQ_REL);                                      // exchange
+    __atomic_exchange(&g, &i, &o, __ATOMIC_SEQ_CST);                                         // exchange
     (void)__atomic_compare_exchange_n(&g, &i, 3, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED); // CAS
     (void)__atomic_compare_exchange(&g, &i, &o, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);   // CAS
-    (void)__atomic_fetch_add(&g, 1, __ATOMIC_RELAXED);                               // fetch-add
-    o = __atomic_add_fetch(&g, 1, __ATOMIC_RELAXED);                                 // fetch-add
-    o = __atomic_sub_fetch(&g, 1, __ATOMIC_RELAXED);                                 // fetch-sub
-    o = __atomic_and_fetch(&g, 7, __ATOMIC_RELAXED);                                 // fetch-and
-    o = __atomic_or_fetch(&g, 8, __ATOMIC_RELAXED);                                  // fetch-or
-    o = __atomic_xor_fetch(&g, 1, __ATOMIC_RELAXED);                                 // fetch-xor
-    o = __atomic_nand_fetch(&g, 1, __ATOMIC_RELAXED);                                // fetch-nand
-    (void)__atomic_fetch_nand(&g, 1, __ATOMIC_RELAXED);                              // fetch-nand
-    (void)__atomic_test_and_set(&mark, __ATOMIC_SEQ_CST);                            // exchange
-    __atomic_clear(&mark, __ATOMIC_SEQ_CST);                                         // store
-    (void)__atomic_load_n(&gp, __ATOMIC_CONSUME);                                    // load
-    (void)__atomic_fetch_add(&byte, 1, __ATOMIC_RELAXED);                            // fetch-add
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);                                         // -
-    (void)__sync_fetch_and_add(&g, 1);                                               // fetch-add
-    o = __sync_add_and_fetch(&g, 1);                                                 // fetch-add
-    (void)__sync_bool_compare_and_swap(&g, 1, 2);                                    // CAS
-    (void)__sync_val_compare_and_swap(&g, 1, 2);                                     // CAS
-    (void)__sync_lock_test_and_set(&g, 1);                                           // exchange
-    __sync_lock_release(&g);                                                         // store
-    __sync_synchronize();                                                            // -
-    v = o;                                                                           // -
+    (void)__atomic_fetch_add(&g, 1, __ATOMIC_RELAXED);                                       // fetch-add
+    o = __atomic_add_fetch(&g, 1, __ATOMIC_RELAXED);                                         // fetch-add
+    o = __atomic_sub_fetch(&g, 1, __ATOMIC_RELAXED);                                         // fetch-sub
+    o = __atomic_and_fetch(&g, 7, __ATOMIC_RELAXED);                                         // fetch-and
+    o = __atomic_or_fetch(&g, 8, __ATOMIC_RELAXED);                                          // fetch-or
+    o = __atomic_xor_fetch(&g, 1, __ATOMIC_RELAXED);                                         // fetch-xor
+    o = __atomic_nand_fetch(&g, 1, __ATOMIC_RELAXED);                                        // fetch-nand
+    (void)__atomic_fetch_nand(&g, 1, __ATOMIC_RELAXED);                                      // fetch-nand
+    (void)__atomic_test_and_set(&mark, __ATOMIC_SEQ_CST);                                    // exchange
+    __atomic_clear(&mark, __ATOMIC_SEQ_CST);                                                 // store
+    (void)__atomic_load_n(&gp, __ATOMIC_CONSUME);                                            // load
+    (void)__atomic_fetch_add(&byte, 1, __ATOMIC_RELAXED);                                    // fetch-add
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);                                                 // -
+    (void)__sync_fetch_and_add(&g, 1);                                                       // fetch-add
+    o = __sync_add_and_fetch(&g, 1);                                                         // fetch-add
+    (void)__sync_bool_compare_and_swap(&g, 1, 2);                                            // CAS
+    (void)__sync_val_compare_and_swap(&g, 1, 2);                                             // CAS
+    (void)__sync_lock_test_and_set(&g, 1);                                                   // exchange
+    __sync_lock_release(&g);                                                                 // store
+    __sync_synchronize();                                                                    // -
+    v = o;                                                                                   // -
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -173,45 +173,45 @@ static void threads(void)
     pthread_t t;
     thrd_t u;
     struct timespec now = {0, 0};
-    pthread_mutex_lock(&mutex);                    // lock
-    pthread_mutex_unlock(&mutex);                  // store
-    (void)pthread_mutex_trylock(&mutex);           // try-lock
-    pthread_cond_signal(&cond);                    // signal
-    pthread_cond_broadcast(&cond);                 // exchange
-    pthread_mutex_unlock(&mutex);                  // store
-    pthread_rwlock_rdlock(&rw);                    // read-lock
-    pthread_rwlock_unlock(&rw);                    // fetch-sub
-    pthread_rwlock_wrlock(&rw);                    // lock
-    pthread_rwlock_unlock(&rw);                    // store
-    pthread_once(&once, nothing);                  // ?
-    pthread_barrier_init(&barrier, NULL, 1);       // -
-    pthread_barrier_wait(&barrier);                // ?
-    pthread_spin_init(&spin, 0);                   // -
-    pthread_spin_lock(&spin);                      // lock
-    pthread_spin_unlock(&spin);                    // store
-    pthread_key_create(&key, NULL);                // fetch-add
-    pthread_setspecific(key, &key);                // -
-    assert(pthread_getspecific(key) == &key);      // -
-    sem_init(&sem, 0, 1);                          // -
-    sem_wait(&sem);                                // take
-    sem_post(&sem);                                // fetch-add
-    (void)sem_trywait(&sem);                       // try-take
-    pthread_create(&t, NULL, thread, NULL);        // create
-    pthread_join(t, NULL);                         // join
-    thrd_create(&u, thread11, NULL);               // create
-    thrd_join(u, NULL);                            // join
-    mtx_init(&mtx, mtx_plain);                     // -
-    mtx_lock(&mtx);                                // lock
-    (void)cnd_init(&cnd);                          // -
-    cnd_signal(&cnd);                              // signal
-    cnd_broadcast(&cnd);                           // exchange
-    mtx_unlock(&mtx);                              // store
-    call_once(&flag_once, nothing);                // ?
-    tss_create(&tss, NULL);                        // fetch-add
-    tss_set(tss, &tss);                            // -
-    (void)pthread_mutex_timedlock(&mutex, &now);   // ?
-    sched_yield();                                 // -
-    thrd_yield();                                  // -
+    pthread_mutex_lock(&mutex);                  // lock
+    pthread_mutex_unlock(&mutex);                // store
+    (void)pthread_mutex_trylock(&mutex);         // try-lock
+    pthread_cond_signal(&cond);                  // signal
+    pthread_cond_broadcast(&cond);               // exchange
+    pthread_mutex_unlock(&mutex);                // store
+    pthread_rwlock_rdlock(&rw);                  // read-lock
+    pthread_rwlock_unlock(&rw);                  // fetch-sub
+    pthread_rwlock_wrlock(&rw);                  // lock
+    pthread_rwlock_unlock(&rw);                  // store
+    pthread_once(&once, nothing);                // ?
+    pthread_barrier_init(&barrier, NULL, 1);     // -
+    pthread_barrier_wait(&barrier);              // ?
+    pthread_spin_init(&spin, 0);                 // -
+    pthread_spin_lock(&spin);                    // lock
+    pthread_spin_unlock(&spin);                  // store
+    pthread_key_create(&key, NULL);              // fetch-add
+    pthread_setspecific(key, &key);              // -
+    assert(pthread_getspecific(key) == &key);    // -
+    sem_init(&sem, 0, 1);                        // -
+    sem_wait(&sem);                              // take
+    sem_post(&sem);                              // fetch-add
+    (void)sem_trywait(&sem);                     // try-take
+    pthread_create(&t, NULL, thread, NULL);      // create
+    pthread_join(t, NULL);                       // join
+    thrd_create(&u, thread11, NULL);             // create
+    thrd_join(u, NULL);                          // join
+    mtx_init(&mtx, mtx_plain);                   // -
+    mtx_lock(&mtx);                              // lock
+    (void)cnd_init(&cnd);                        // -
+    cnd_signal(&cnd);                            // signal
+    cnd_broadcast(&cnd);                         // exchange
+    mtx_unlock(&mtx);                            // store
+    call_once(&flag_once, nothing);              // ?
+    tss_create(&tss, NULL);                      // fetch-add
+    tss_set(tss, &tss);                          // -
+    (void)pthread_mutex_timedlock(&mutex, &now); // ?
+    sched_yield();                               // -
+    thrd_yield();                                // -
 }
 
 int main(void)

@@ -48,7 +48,8 @@ int ex_pthread_spin_unlock(pthread_spinlock_t *s)
 {
     IN_CALL();
     if ((uint64_t)*s != IN_ME)
-        in_bug("misuse", *s == 0 ? "unlock of a spin lock that nobody holds" : "unlock of a spin lock that another thread holds");
+        in_bug("misuse", *s == 0 ? "unlock of a spin lock that nobody holds"
+                                 : "unlock of a spin lock that another thread holds");
     IN_OP(OP_STORE, INT, s, 0, 0);
     return 0;
 }

@@ -195,7 +195,7 @@ __attribute__((noinline)) void place_that_switches(int how)
 static void *wrong_fibre(void *how)
 {
     volatile int way = *(int *)how; /* no copy of the place made for one of them */
-    pthread_mutex_lock(&other); /* what was given back is not the culprit */
+    pthread_mutex_lock(&other);     /* what was given back is not the culprit */
     if (way == 4)
         place_that_locks(way);
     int rc = place_that_locks(way);
