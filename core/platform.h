@@ -193,11 +193,8 @@ extern const struct tn_context_layout {
     int32_t pc, fp, sp, sp_add;
 } tn_context_layout;
 
-/* Diagnoses read what others write at the same moment, and live with what they get. */
-#define TN_LOOKS __attribute__((no_sanitize("thread")))
-
 /* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
-TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
+void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
 
 /* ---- looking at a process that is stuck ---- */
 

@@ -49,6 +49,9 @@
 #define TN_SANITIZE_THREADS 0
 #endif
 
+/* Diagnoses read what others write at the same moment, and live with what they get. */
+#define TN_LOOKS __attribute__((no_sanitize("thread")))
+
 struct tn_sanitize {
     void *fake;         /* ASan: the fake stack of a fibre that is off its stack */
     const void *bottom; /* and the stack itself */
