@@ -16,7 +16,7 @@ PANELS = [factors.Panel("instructions", "call_instructions", "instructions a cal
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(label=frame["stacks"].astype(str), frame=frame["frame"])
+    return frame.assign(label=frame["stacks"].astype(str))
 
 
 def draw(path: Path, out: Path) -> None:
