@@ -314,6 +314,10 @@ bool left_behind_in_parent(struct runtime *rt);
 bool joiner_begins(struct runtime *rt, struct tn_joiner *t);
 void joiner_ends(struct runtime *rt, struct tn_joiner *t);
 
+/* ---- slots.c ---- */
+
+/* Under life, all along: tn_stop and tn_workers_remove see a worker with its thread, or none. */
+int cluster_add_worker(struct cluster *cl, bool on_demand);
 int worker_start(struct worker *w);
 void keeper_start(struct cluster *cl);
 void worker_ended(struct worker *w);
