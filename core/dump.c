@@ -142,6 +142,17 @@ static TN_LOOKS void put_parked(struct writing *wr, struct fibre *f)
     put_trace(&where, low, high);
 }
 
+/* A blocking call's is a function. */
+static void put_object(const void *object)
+{
+    struct tn_symbol s = object != NULL ? tn_symbol((uintptr_t)object) : (struct tn_symbol){0};
+    if (s.function != NULL && *s.function != '\0' && s.function_offset == 0) {
+        put(s.function);
+        put(" ");
+    }
+    put_address(object);
+}
+
 static TN_LOOKS void put_waiting(struct fibre *f)
 {
     uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES; /* relaxed: it is blocked */
@@ -149,7 +160,7 @@ static TN_LOOKS void put_waiting(struct fibre *f)
         put("waits for ");
         put(f->note.what);
         put(" ");
-        put_address(f->note.object);
+        put_object(f->note.object);
     } else {
         put(f->timer.at != 0 ? "sleeps, or waits to be woken" : "waits to be woken");
     }

@@ -62,8 +62,8 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
             strncat(have, i != 0 ? ", " : "", sizeof have - strlen(have) - 1);
             strncat(have, all[i]->name, sizeof have - strlen(have) - 1);
         }
-        tn_message("tenter: no scheduler '%.*s' in this build, which has %s%s%s%s", (int)name, spec,
-                   n != 0 ? have : "plug-ins only", nearest != NULL ? "; did you mean '" : "",
+        tn_message("tenter: no scheduler '%.*s' in this build, which has %s (more: meson setup -Dschedulers=…)%s%s%s",
+                   (int)name, spec, n != 0 ? have : "plug-ins only", nearest != NULL ? "; did you mean '" : "",
                    nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
         return EINVAL;
     }
@@ -77,8 +77,7 @@ static int choose_poller(struct cluster *cl, const char *spec)
     const struct tn_poller *p = binding_poller;
     size_t name = spec != NULL ? strcspn(spec, ":") : 0;
     if (spec != NULL && !(strlen(p->name) == name && memcmp(spec, p->name, name) == 0)) {
-        tn_message("tenter: this build has the poller '%s', not '%.*s': meson setup -Dpoller=%.*s", p->name,
-                   (int)name, spec, (int)name, spec);
+        tn_message("tenter: this build has the poller '%s', not '%.*s'", p->name, (int)name, spec);
         return EINVAL;
     }
     return tn_knobs_parse("poller", p->knobs, p->n_knobs, spec != NULL ? spec + name : "", cl->poller_knobs);

@@ -77,12 +77,10 @@ enum { TN_DEADLOCK_OFF, TN_DEADLOCK_DUMP, TN_DEADLOCK_ABORT };
  * then what it does by default, which is death with a core file. */
 enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
 
-#define TN_CONFIG_INIT                                                                                              \
-    {                                                                                                               \
-        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET,           \
-        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .pool = TN_UNSET, .pool_ms = TN_UNSET,            \
-        .monitor_us = TN_UNSET, .deadlock = TN_UNSET, .stall_ms = TN_UNSET, .sigquit = TN_UNSET, .scheduler = NULL, \
-        .poller = NULL                                                                                              \
+#define TN_CONFIG_INIT /* in the order of the members: C++ before C++20 has no other way */                 \
+    {                                                                                                       \
+        TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, \
+            TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, NULL, NULL                                              \
     }
 
 /* -------------------------------------------------------------------------------------------- life cycle -- */
@@ -107,7 +105,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
  * Errors: EPERM from a fibre of this runtime, or from a call in its pool (tn_blocking). */
 TN_API int tn_stop(tn_runtime *rt);
 
-/* Start a runtime, run `fn(arg)` as its first fibre, stop the runtime when that returns.
+/* Start a runtime, run `fn(arg)` as its first fibre, named "main", stop the runtime when that returns.
  * Who: any thread that is no worker. Blocks. Errors: those of tn_start and tn_spawn. */
 TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value);
 

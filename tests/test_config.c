@@ -126,6 +126,7 @@ static void test_environment(void)
         {"TENTER_POLLER", "null:park=word"},
         {"TENTER_POLLER", "null:park=source"},
         {"TENTER_MEMBARRIER", "1"},
+        {"TENTER_GUARDS", "mprotect"},
         {"TENTER_TEST_ONLY", "anything"},
         {"TENTERTAIN", "not ours"},
     };
@@ -133,6 +134,16 @@ static void test_environment(void)
         accepted((struct attempt){.config = TN_CONFIG_INIT, .variable = good[i].variable, .value = good[i].value});
     /* What the program sets counts before the environment. */
     accepted((struct attempt){.config = with(1, NULL), .variable = "TENTER_WORKERS", .value = "many"});
+}
+
+/* The members of TN_CONFIG_INIT stand in the order of those of the struct. */
+static void test_unset(void)
+{
+    const struct tn_config c = TN_CONFIG_INIT;
+    const int64_t *member = (const int64_t *)(const void *)&c;
+    for (size_t i = 0; i < offsetof(struct tn_config, scheduler) / sizeof *member; i++)
+        CHECK(member[i] == TN_UNSET);
+    CHECK(c.scheduler == NULL && c.poller == NULL);
 }
 
 static void test_names(void)
@@ -156,6 +167,12 @@ static void test_names(void)
     refused(a, "park=words", "word|source");
     a.value = "null:park";
     refused(a, "park", "park");
+    a.variable = "TENTER_GUARDS";
+    a.value = "mprotct";
+    refused(a, "GUARDS=mprotct", "mprotect");
+    a.variable = "TENTER_MEMBARRIER";
+    a.value = "off";
+    refused(a, "MEMBARRIER=off", "0|1");
     a.variable = "TENTER_WROKERS"; /* looked at even where the program sets all knobs itself */
     a.value = "4";
     refused(a, "no variable 'TENTER_WROKERS'", "did you mean 'TENTER_WORKERS'?");
@@ -340,6 +357,7 @@ int main(void)
     static const struct test tests[] = {
         {"every knob out of its range", test_ranges},
         {"the environment", test_environment},
+        {"a config that says nothing", test_unset},
         {"names that nearly exist", test_names},
         {"what is set is what a cluster says", test_settings},
         {"a build describes itself in JSON", test_describe},

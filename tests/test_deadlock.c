@@ -313,7 +313,7 @@ static void test_not_stuck(void)
     status = harness_child(run, &fn, err, sizeof err);
     good = CHECK(exited(status, 0)) && good; /* a call that blocks will end */
     good = CHECK(!has("tenter: deadlock")) && good;
-    good = CHECK(has("'main' (calls): waits for blocking call 0x")) && good;
+    good = CHECK(has("'main' (calls): waits for blocking call takes_long 0x")) && good;
     show(good, status);
 }
 
