@@ -38,16 +38,14 @@ static void wake(struct tn_idle_slot *s)
         tn_unpark(&s->word, 1);
 }
 
-static void *armer(void *random)
+static void arm(void)
 {
     uint32_t how;
 
-    case_start(random);
     atomic_store_explicit(&earliest, NEAR, memory_order_relaxed);
     tn_fence_light();
     if (tn_idle_workers(&idle) != 0)
         wake(tn_idle_take(&idle, tn_idle_watcher(&idle, NULL), &how));
-    return case_end();
 }
 
 static void park(int me)

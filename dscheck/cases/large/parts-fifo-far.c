@@ -3,7 +3,7 @@
  * A worker watches a timer that is far away; another one makes X private and hogs; a third one, whose search the hog
  * relied on, finds something else. X must be found all the same: the watch over the timer is no watch over X.
  */
-#include "parts-case.h"
+#include "../parts-case.h"
 #include "fifo/fifo.c"
 #include "dscheck/stub_core.c"
 
@@ -12,7 +12,7 @@ static void far_timer(void)
     stub_earliest = STUB_FAR;
 }
 
-PARTS_MAIN(fifo, 3, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ), ran(2),
+PARTS_MAIN(fifo, 3, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ), , ran(2),
            (far_timer(), stub_ready(NULL, F(1), TN_WOKEN), sched_yield(), sched_yield(),
             stub_ready(W0, F(0), TN_SPAWNED)),
            stub_get(W1), stub_get(W2))

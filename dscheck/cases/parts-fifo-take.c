@@ -5,4 +5,4 @@
 #include "fifo/fifo.c"
 #include "dscheck/stub_core.c"
 
-PARTS_STEAL(fifo, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ), PARTS_HELD(W0))
+PARTS_TAKE(fifo, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ), PARTS_HELD(W0))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lifo, small queues: an owner at work and a thief; see parts-case.h. */
-#include "parts-case.h"
+#include "../parts-case.h"
 
 #include "lifo/lifo.c"
 #include "dscheck/stub_core.c"
