@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * idle: who sleeps with a deadline on behalf of all.  A timer far in the future is there; one that is due soon is armed
- * while two workers park.  Somebody must come to sleep with the near deadline.  The far one never comes: a worker that
- * sleeps until then is as good as lost, and so is the near timer if nobody else watches it.
+ * idle: who sleeps with a deadline on behalf of all.  A timer far in the future is there, and
+ * watched; then one that is due soon is armed by a worker, who parks.  Somebody must come to sleep with the near deadline.
+ * The far one never comes: a worker that sleeps until then is as good as lost, and so is the near timer if nobody else
+ * watches it.
  *
- * The workers do what park() in core/worker.c does, the third thread what wait_registered() and wake_watcher() do.
+ * The workers do what park() in core/worker.c does, and what wait_registered() and wake_watcher() do.
  */
 #include "protocol-case.h"
 
@@ -30,6 +31,8 @@ static void prepare(void)
     atomic_init(&case_clock, 0);
     atomic_init(&earliest, FAR);
     atomic_init(&fired, false);
+    tn_idle_announce(&idle, &slot[1], TN_SLOT_PARKED);
+    tn_idle_watch(&idle, &slot[1], FAR);
 }
 
 static void wake(struct tn_idle_slot *s)
@@ -48,17 +51,22 @@ static void arm(void)
         wake(tn_idle_take(&idle, tn_idle_watcher(&idle, NULL), &how));
 }
 
+static void stay(int me, tn_time deadline)
+{
+    tn_idle_sleep(&slot[me], deadline == FAR ? CASE_FOREVER : deadline);
+    if (!tn_idle_withdraw(&idle, &slot[me]))
+        tn_idle_search_end(&idle);
+}
+
 static void park(int me)
 {
     tn_idle_announce(&idle, &slot[me], TN_SLOT_PARKED);
     tn_time deadline = atomic_load_explicit(&earliest, memory_order_relaxed);
-    if (!atomic_load_explicit(&fired, memory_order_relaxed)) {
-        if (deadline != CASE_FOREVER && !tn_idle_watch(&idle, &slot[me], deadline))
-            deadline = CASE_FOREVER;
-        tn_idle_sleep(&slot[me], deadline == FAR ? CASE_FOREVER : deadline);
-    }
-    if (!tn_idle_withdraw(&idle, &slot[me]))
-        tn_idle_search_end(&idle);
+    if (atomic_load_explicit(&fired, memory_order_relaxed))
+        deadline = 0; /* it does not stay */
+    else if (!tn_idle_watch(&idle, &slot[me], deadline))
+        deadline = CASE_FOREVER;
+    stay(me, deadline);
 }
 
 static void worker(int me)
@@ -82,12 +90,14 @@ static void worker(int me)
 static void *worker0(void *random)
 {
     case_start(random);
+    arm();
     worker(0);
     return case_end();
 }
 static void *worker1(void *random)
 {
     case_start(random);
+    stay(1, FAR);
     worker(1);
     return case_end();
 }
@@ -99,4 +109,4 @@ static void check(void)
     assert(atomic_load_explicit(&hungry, memory_order_relaxed) == 0);
 }
 
-CASE_MAIN(prepare, check, armer, worker0, worker1)
+CASE_MAIN(prepare, check, worker0, worker1)

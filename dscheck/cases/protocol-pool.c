@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool: two submitters, one thread at most, which runs out of patience as soon as it is idle: so calls are handed to it,
- * wait for it, and bring it to life again, while it goes.
+ * pool: one thread at most, which runs out of patience as soon as it is idle: so calls are handed to it, and bring it to
+ * life again, while it goes.
  */
 #include "pool-case.h"
 
 static void prepare(void)
 {
-    prepare_pool(2, 1, 1);
+    prepare_pool(1, 1, 1);
 }
 
 static void *submit_two(void *random)
@@ -21,13 +21,4 @@ static void *submit_two(void *random)
     return case_end();
 }
 
-static void *submit_one(void *random)
-{
-    case_start(random);
-    submit(&call[2]);
-    await(&call[2], RUN);
-    assert(stop_if_last() == NULL);
-    return case_end();
-}
-
-CASE_MAIN(prepare, check_pool, submit_two, submit_one, pool_thread0)
+CASE_MAIN(prepare, check_pool, submit_two, pool_thread0)
