@@ -40,9 +40,16 @@ static void set_number(struct pool_thread *t, uint32_t number)
     tn_spinlock_unlock(&t->pool->lock);
 }
 
+/* pthread_exit in a call: its fibre would wait for ever. */
+static void call_lost(void)
+{
+    tn_die("tenter: a call in tn_blocking ended its thread: it must return");
+}
+
 static void *pool_main(void *arg)
 {
     struct pool_thread *t = arg;
+    tn_thread_guard(call_lost);
     set_number(t, tn_thread_number());
     int *err = tn_errno_address(); /* this thread's, all along: no fibre runs here */
     for (struct tn_call *c = t->pub.call; c != NULL; c = tn_pool_next(&t->pool->calls, &t->pub, t->pool->patience)) {
@@ -52,6 +59,7 @@ static void *pool_main(void *arg)
         b->err = *err;
         tn_wake(b->waiter);
     }
+    tn_thread_guard(NULL);
     set_number(t, 0); /* the record is this thread's until that has been joined */
     return NULL;
 }

@@ -66,9 +66,6 @@ enum doing { DOING_NOTHING, DOING_RUN, DOING_READY, DOING_WAIT, DOING_JOIN, DOIN
 enum doing fibre_doing(struct fibre *f);
 
 /* The dump, of all runtimes from `first`, under the lock of diagnoses. `here` is where the caller is. */
-void dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason);
-
-/* Diagnoses read what others write at the same moment, and live with what they get. */
-#define TN_LOOKS __attribute__((no_sanitize("thread")))
+int dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason);
 
 #endif

@@ -11,15 +11,17 @@ enum { FRAMES = 32, TRACES = 1000, STOP_NS = 200000000, CHAIN = 100000 };
 
 /* ---- text ---- */
 
-static struct { /* under the lock of diagnoses */
-    int fd;
+static struct {    /* under the lock of diagnoses */
+    int fd, error; /* of the first write that failed */
     size_t n;
     char text[4096];
 } out;
 
 static void flush(void)
 {
-    tn_write(out.fd, out.text, out.n);
+    int rc = tn_write(out.fd, out.text, out.n);
+    if (out.error == 0)
+        out.error = rc;
     out.n = 0;
 }
 
@@ -105,17 +107,39 @@ struct writing {
 };
 
 /* The worker that runs f. Its thread is this one, or is stopped, or did not let itself be stopped. */
-static void put_running(struct writing *wr, struct fibre *f)
+static TN_LOOKS void put_running(struct writing *wr, struct fibre *f)
 {
     struct worker *w = worker_of(f->pub.home);
     put_count("runs on worker ", w->pub.index, "\n");
     uintptr_t low = stack_low(f), high = stack_high(f);
     if (w == wr->self)
         put_trace(wr->here, low, high);
+    else if (TN_SANITIZE_THREADS) /* its thread may have stopped inside the tool, from where no unwinder finds out */
+        put("    (no back-trace under this sanitizer)\n");
     else if (atomic_load_explicit(&w->stopped.state, memory_order_acquire) == TN_STOPPED) /* ST0 acquire */
         put_trace(&w->stopped.where, low, high);
     else
         put("    (its thread did not stop, so there is no back-trace)\n");
+}
+
+/* One that does not run. Its worker may have been stopped while it left: then `current` is the next one already, but the
+ * context of f has not been saved yet, and what stands there is of long ago. */
+static TN_LOOKS void put_parked(struct writing *wr, struct fibre *f)
+{
+    struct worker *w = f->pub.home != NULL ? worker_of(f->pub.home) : NULL;
+    uintptr_t low = stack_low(f), high = stack_high(f);
+    struct tn_where where;
+    tn_context_where(f->pub.context, &where.pc, &where.sp, &where.fp);
+    if (w != NULL && w != wr->self && w->after_fibre == f) {
+        uint32_t state = atomic_load_explicit(&w->stopped.state, memory_order_acquire); /* ST0 acquire */
+        if (state != TN_STOPPED) {
+            put("    (its thread did not stop, so there is no back-trace)\n");
+            return;
+        }
+        if (!TN_STACKS_SPLIT && w->stopped.where.sp >= low && w->stopped.where.sp <= high)
+            where = w->stopped.where;
+    }
+    put_trace(&where, low, high);
 }
 
 static TN_LOOKS void put_waiting(struct fibre *f)
@@ -168,9 +192,7 @@ static TN_LOOKS void write_fibre(struct fibre *f, void *arg)
     put("\n");
     if (doing == DOING_READY && f->pub.home == NULL)
         return;
-    struct tn_where where;
-    tn_context_where(f->pub.context, &where.pc, &where.sp, &where.fp);
-    put_trace(&where, stack_low(f), stack_high(f));
+    put_parked(wr, f);
 }
 
 static void count_fibre(struct fibre *f, void *arg)
@@ -287,12 +309,13 @@ static struct tn_stopped *others(struct runtime *first, uint32_t self)
     return list;
 }
 
-void dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason)
+int dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason)
 {
     struct writing wr = {.here = here, .self = tn_self()};
     struct tn_stopped *stopped = others(first, tn_thread_number());
     tn_threads_stop(stopped, STOP_NS);
     out.fd = fd;
+    out.error = 0;
     put("tenter: ");
     put(reason);
     put("\n");
@@ -302,4 +325,5 @@ void dump(int fd, struct runtime *first, const struct tn_where *here, const char
     flush();
     tn_symbols_close();
     tn_threads_go(stopped);
+    return out.error;
 }

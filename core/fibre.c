@@ -61,17 +61,12 @@ static inline void release(struct worker *w, struct fibre *f)
 
 /* ---- the first and the last moment ---- */
 
-/* A joiner that must not go away while it is told: see TN_JOIN_CLOSING. */
-struct thread_joiner {
-    _Atomic(uint32_t) done;
-};
-
 static __attribute__((noinline)) void tell_joiner(struct worker *w, struct fibre *f, uintptr_t joiner)
 {
     if ((joiner & TN_JOIN_TAGS) == TN_JOIN_THREAD) {
         struct thread_joiner *t = tn_joinword_joiner(joiner);
         diagnose_unblocks();
-        atomic_store_explicit(&t->done, 1, memory_order_relaxed); /* relaxed: J1 orders what matters */
+        atomic_store_explicit(&t->done, JOINER_TOLD, memory_order_relaxed); /* relaxed: J1 orders what matters */
         tn_unpark(&t->done, 1);
     } else {
         struct fibre *j = tn_joinword_joiner(joiner);
@@ -136,6 +131,8 @@ static __attribute__((flatten)) void begin(void *worker)
     tn_sanitize_arrive(&self->sanitize, left_behind(w));
     after_switch(w);
     *w->errno_at = 0;
+    if (__builtin_expect(w->exceptions_at != NULL, 0))
+        *w->exceptions_at = (struct tn_exceptions){NULL, 0};
     void *value = self->fn(self->value);
     w = tn_self_now();
     if (__builtin_expect(w == NULL, 0))
@@ -149,7 +146,8 @@ static __attribute__((flatten)) void begin(void *worker)
 static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cluster *cl, void *(*fn)(void *),
                           void *arg)
 {
-    f->pub.cluster = &cl->pub;
+    /* relaxed: ready() publishes it; whoever comes too late for the fibre that was here may look (runtime_of()) */
+    atomic_store_explicit((_Atomic(struct tn_cluster *) *)&f->pub.cluster, &cl->pub, memory_order_relaxed);
     f->pub.home = NULL;
     f->fn = fn;
     f->value = arg;
@@ -185,9 +183,12 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     if (here == NULL && left_behind_in_parent(cl->rt))
         return EPERM;
     struct fibre *f;
-    size_t size = attr != NULL && attr->stack != 0 ? attr->stack : cl->rt->stacks.usable;
-    if (size < tn_page() || size > TN_STACK_MAX)
-        return EINVAL;
+    size_t size = cl->rt->stacks.usable;
+    if (attr != NULL && attr->stack != 0) {
+        size = attr->stack;
+        if (size < tn_page() || size > TN_STACK_MAX)
+            return EINVAL;
+    }
     if (TN_STACKS_POOLED && size != cl->rt->stacks.usable)
         f = stacks_take_odd(&cl->rt->stacks, size);
     else
@@ -321,21 +322,50 @@ static bool commit_join(struct fibre *self, void *arg)
     return tn_joinword_register(&j->child->join, (uintptr_t)self, &j->found);
 }
 
-static __attribute__((noinline)) int join_thread(struct fibre *f)
+/* Wait for the end of f, or of the runtime. */
+static int thread_waits(struct runtime *rt, struct fibre *f)
 {
-    _Alignas(16) struct thread_joiner self; /* room for the tag */
-    atomic_init(&self.done, 0);
+    _Alignas(16) struct thread_joiner self = {0}; /* room for the tag */
     uintptr_t open = TN_JOIN_OPEN;
-    struct runtime *rt = runtime_of(&f->pub);
+    bool late = !thread_joiner_begins(rt, &self);
+    int rc = late ? ECANCELED : 0;
     diagnose_blocks();
-    if (!tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open)) {
+    if (late || !tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open)) {
         diagnose_unblocks();
-        return open == TN_JOIN_DONE ? 0 : EINVAL;
+        if (!late)
+            rc = open == TN_JOIN_DONE ? 0 : EINVAL;
+    } else {
+        uint32_t done;
+        while ((done = atomic_load_explicit(&self.done, memory_order_acquire)) == JOINER_WAITS) /* JS0 acquire */
+            diagnose_await(rt, &self.done);
+        if (done == JOINER_DROPPED)
+            rc = ECANCELED; /* no worker is left: nobody touches `self` any more */
+        else
+            tn_joinword_await(&f->join);
     }
-    while (atomic_load_explicit(&self.done, memory_order_relaxed) == 0) /* relaxed: J1 follows */
-        diagnose_await(rt, &self.done);
-    tn_joinword_await(&f->join);
-    return 0;
+    if (!late)
+        thread_joiner_ends(rt, &self);
+    return rc;
+}
+
+/* The caller is a plain thread. A visitor all along, so that tn_stop, which has it give up, waits for it. */
+static __attribute__((noinline)) int join_thread(struct fibre *f, void **value, bool timed)
+{
+    struct runtime *rt = runtime_of(&f->pub);
+    if (timed || left_behind_in_parent(rt))
+        return EPERM;
+    visit(NULL, rt);
+    uintptr_t state = tn_joinword_look(&f->join);
+    int rc = state == TN_JOIN_DONE                               ? 0
+             : state == TN_JOIN_OPEN || state == TN_JOIN_CLOSING ? thread_waits(rt, f)
+                                                                 : EINVAL;
+    if (rc == 0) {
+        if (value != NULL)
+            *value = f->value;
+        release(NULL, f);
+    }
+    leave(rt);
+    return rc;
 }
 
 static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *f, tn_time deadline, tn_token *token)
@@ -354,29 +384,31 @@ static __attribute__((noinline)) int join_timed(struct worker *w, struct fibre *
     return 0;
 }
 
-TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value, tn_time deadline, tn_token *token)
+static inline __attribute__((always_inline)) int join(tn_fibre *fibre, void **value, tn_time deadline,
+                                                      tn_token *token)
 {
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
     bool timed = deadline != TN_FOREVER || token != NULL;
-    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
+    if (__builtin_expect(w == NULL, 0))
+        return join_thread(f, value, timed);
+    /* Joined by another runtime's fibre it might end when that is gone. */
+    if (__builtin_expect(runtime_of(fibre) != cluster_of(w->pub.cluster)->rt, 0))
         return EPERM;
     uintptr_t state = tn_joinword_look(&f->join);
-    if (w != NULL && f == w->current) {
+    if (f == w->current) {
         diagnose_misuse(f, "joins itself");
         return EDEADLK;
     }
-    if (TN_LOCK_CHECK && w != NULL)
+    if (TN_LOCK_CHECK)
         tn_lock_check(w->current->name); /* whether it will switch or not */
     if (state != TN_JOIN_DONE) {
         int rc = 0;
         if (state != TN_JOIN_OPEN && state != TN_JOIN_CLOSING)
             return EINVAL;
-        if (w == NULL)
-            rc = timed ? EPERM : join_thread(f);
-        else if (timed)
+        if (timed) {
             rc = join_timed(w, f, deadline, token);
-        else {
+        } else {
             struct joining j = {f, TN_JOIN_OPEN};
             struct fibre *self = w->current;
             self->joins = f;
@@ -395,16 +427,21 @@ TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *fibre, void **value
     return 0;
 }
 
-TN_API int tn_join(tn_fibre *f, void **value)
+TN_API __attribute__((noinline)) int tn_join_until(tn_fibre *f, void **value, tn_time deadline, tn_token *token)
 {
-    return tn_join_until(f, value, TN_FOREVER, NULL);
+    return join(f, value, deadline, token);
+}
+
+TN_API __attribute__((noinline, flatten)) int tn_join(tn_fibre *f, void **value)
+{
+    return join(f, value, TN_FOREVER, NULL);
 }
 
 TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)
 {
     struct worker *w = tn_self();
     struct fibre *f = fibre_of(fibre);
-    if (w == NULL && left_behind_in_parent(runtime_of(fibre)))
+    if (left_in_parent(w, fibre))
         return EPERM;
     uintptr_t state = tn_joinword_detach(&f->join);
     if (state == TN_JOIN_OPEN)

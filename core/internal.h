@@ -51,8 +51,12 @@ struct fibre {
 #endif
 
     struct local_block *locals; /* the fibre itself: what tn_local_set has set; NULL: nothing */
+    unsigned destroyed;         /* the fibre itself: destructors called, 0 before its end */
 
-    struct tn_timer timer;                /* under the timers' lock */
+    struct tn_exceptions exceptions; /* while it is off a worker */
+
+    struct tn_timer timer; /* under the timers' lock */
+    struct token *token;   /* that it waits with, or NULL: the fibre itself, and tn_stop when it is dropped */
     struct fibre *token_next, **token_at; /* under the token's lock */
 
     uint32_t exclusive_stack; /* of an unusual size: its pages; 0: from the pool */
@@ -147,13 +151,14 @@ struct worker {
     /* owner only: the switch path */
     struct fibre *current; /* NULL while the worker's own loop runs */
     int *errno_at;
+    struct tn_exceptions *exceptions_at; /* of its thread, or NULL */
     enum after after;
     enum tn_why after_why;
     struct fibre *after_fibre;
     bool (*after_commit)(struct fibre *self, void *arg);
     void *after_arg;
     struct fibre *then;       /* what the step on this worker's own stack goes on with (suspend.h) */
-    uint32_t ticks;           /* scheduling points */
+    uint32_t ticks, rounds;   /* scheduling points since it last looked up; times that it has */
     uint32_t looks, passing;  /* look-ups; the next victim in passing */
     uint32_t yields, in_vain; /* soft yields; hard ones that found nothing */
     struct fibre *free;       /* cache of ended fibres, by pub.link */
@@ -174,7 +179,7 @@ struct worker {
     _Atomic(bool) alive;       /* its thread runs worker_main */
     _Atomic(uint32_t) parks;   /* times that it has announced to park */
     struct tn_stopped stopped; /* its thread, while a dump looks at it */
-    uint32_t seen;             /* the watchdog's: its ticks at the last look */
+    uint64_t seen;             /* the watchdog's: its rounds and ticks at the last look */
     unsigned still;            /* and looks since they moved */
 
     /* under the cluster's life lock */
@@ -221,6 +226,14 @@ struct locals {
     struct local_block *all, *free; /* under the lock */
 };
 
+/* A plain thread in tn_join. It must not go away while it is told: see TN_JOIN_CLOSING. `done`: by the fibre's end, or
+ * by tn_stop when no worker is left to end it. */
+enum { JOINER_WAITS, JOINER_TOLD, JOINER_DROPPED };
+struct thread_joiner {
+    _Atomic(uint32_t) done;
+    struct thread_joiner *next, **at; /* under the runtime's lock */
+};
+
 /* What looks after workers that are stuck in the kernel; one a runtime (monitor.c). */
 struct monitor {
     struct tn_thread thread;
@@ -237,6 +250,7 @@ struct runtime {
     struct tn_spinlock lock;            /* clusters */
     _Atomic(struct cluster *) clusters; /* written under the lock; read without it by diagnoses */
     struct cluster *first;
+    struct thread_joiner *joiners; /* under the lock */
     _Atomic(bool) stopping;
     _Atomic(uint32_t) visitors; /* threads of outside that make a fibre ready right now */
     uint64_t seed;
@@ -275,6 +289,7 @@ static inline struct worker *worker_of(struct tn_worker *w)
 #define COUNT(w, what) COUNT_N(w, what, 1)
 
 /* ---- hot.c ---- */
+void token_forget(struct fibre *f, void *); /* it has been dropped, and may wait with a token */
 void *worker_main(void *worker);
 void *keeper_main(void *cluster);
 void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
@@ -301,6 +316,10 @@ void monitor_stop(struct runtime *rt);
  * nobody will ever release: only what is constant may be touched. Asked where plain threads come in; a fibre cannot be
  * there, since in such a child tn_self() is NULL. Says so on standard error, once a process. */
 bool left_behind_in_parent(struct runtime *rt);
+
+/* Around the wait of a plain thread in tn_join. False: the runtime stops. */
+bool thread_joiner_begins(struct runtime *rt, struct thread_joiner *t);
+void thread_joiner_ends(struct runtime *rt, struct thread_joiner *t);
 
 int worker_start(struct worker *w);
 void keeper_start(struct cluster *cl);

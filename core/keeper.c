@@ -13,21 +13,27 @@ static bool keeper_needed(void *arg)
            tn_idle_workers(&cl->idle) == 0; /* behind a fence, or a hint */
 }
 
-/* w's cluster has a timer that may run out while w works. Called when w goes on to a fibre after it has armed one, or
- * has been idle. */
+/* w's cluster has a timer that may run out while w works. Called when w goes on to a fibre after it has armed the
+ * earliest one, or has been idle. */
 static inline void keep_time(struct cluster *cl)
 {
     if (tn_timers_earliest(&cl->timers) == UINT64_MAX)
         return;
     tn_fence_light();
-    if (keeper_needed(cl) && tn_keeper_call(&cl->keeper) == TN_KEEPER_NONE)
+    if (!keeper_needed(cl))
+        return;
+    uint32_t was = tn_keeper_call(&cl->keeper);
+    if (was == TN_KEEPER_NONE)
         keeper_start(cl);
+    else if (was == TN_KEEPER_AWAKE)
+        tn_keeper_hurry(&cl->keeper, tn_timers_earliest(&cl->timers));
 }
 
 void *keeper_main(void *cluster)
 {
     struct cluster *cl = cluster;
     unsigned quiet = 0;
+    tn_time calm = 0; /* until then it is not to be hurried again */
     diagnose_own_begins();
     while (atomic_load_explicit(&cl->keeper.word, memory_order_relaxed) != TN_KEEPER_OVER) { /* relaxed: see end() */
         tn_time now = tn_now(), earliest = tn_timers_earliest(&cl->timers), until = now + KEEPER_NS;
@@ -42,7 +48,8 @@ void *keeper_main(void *cluster)
             workers_look_up(cl);
         else if (earliest < until)
             until = earliest > now ? earliest : until;
-        tn_park(&cl->keeper.word, TN_KEEPER_AWAKE, until);
+        if (tn_keeper_pause(&cl->keeper, until, now >= calm))
+            calm = now + KEEPER_NS;
     }
     diagnose_own_ends();
     return NULL;

@@ -3,9 +3,10 @@
  * The timekeeper of a cluster: a thread that watches the clock while every worker is busy, so that a timer that runs out
  * behind a hog is seen at the hog's next scheduling point. Reading the clock at each scheduling point would cost more
  * than the switch itself (27 ns); the keeper costs a switch nothing: it writes the word that each scheduling point
- * compares anyhow. It is needed while timers run and no worker is idle (an idle one watches them itself), wakes once
- * a millisecond then, and sleeps otherwise; the thread is made when it is needed first. No stack is switched in here, so
- * that the explorer takes this file as it is.
+ * compares anyhow. It is needed while timers run and no worker is idle (an idle one watches them itself), wakes at the
+ * earliest deadline and once a millisecond then, and sleeps otherwise; the thread is made when it is needed first. Who arms
+ * a timer for a moment before its next look wakes it, once a millisecond at most: a crowd of short timers shall
+ * not cost a system call each. No stack is switched in here, so that the explorer takes this file as it is.
  *
  *   worker:  arm a timer, or stop being idle   | light fence | keeper asleep?           -> wake it
  *   keeper:  announce that it sleeps           | heavy fence | timers, and nobody idle? -> stay awake
@@ -27,6 +28,7 @@ enum { TN_KEEPER_NONE, TN_KEEPER_AWAKE, TN_KEEPER_ASLEEP, TN_KEEPER_OVER };
 
 struct tn_keeper {
     _Atomic(uint32_t) word; /* TN_KEEPER_*; 0: there is no thread yet */
+    _Atomic(tn_time) until; /* when it looks next, if a sooner timer may wake it; else 0 */
 };
 
 /* By a worker, behind its stores. Returns what the keeper was: NONE, then the caller makes its thread; ASLEEP, then it has
@@ -44,6 +46,26 @@ static inline uint32_t tn_keeper_call(struct tn_keeper *k)
     if (was == TN_KEEPER_ASLEEP)
         tn_unpark(&k->word, 1);
     return was;
+}
+
+/* By a worker that has armed the earliest timer: is that before the keeper's next look? True: it has been woken.
+ * relaxed: hints. A keeper that is not asleep yet may miss it, and looks after a millisecond as without. */
+static inline bool tn_keeper_hurry(struct tn_keeper *k, tn_time earliest)
+{
+    if (earliest >= atomic_load_explicit(&k->until, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&k->until, 0, memory_order_relaxed);
+    tn_unpark(&k->word, 1);
+    return true;
+}
+
+/* By the keeper: sleep until then, or until hurried, where it may be. True: it was. */
+static inline bool tn_keeper_pause(struct tn_keeper *k, tn_time until, bool may)
+{
+    atomic_store_explicit(&k->until, may ? until : 0, memory_order_relaxed); /* relaxed: a time, and no more */
+    tn_park(&k->word, TN_KEEPER_AWAKE, until);
+    /* relaxed: as above; the timers have their own lock */
+    return may && atomic_exchange_explicit(&k->until, 0, memory_order_relaxed) == 0;
 }
 
 /* By the keeper: sleep until called, unless it is needed after all. */

@@ -66,12 +66,13 @@ static bool choice(const char *choices, const char *text, size_t length, int64_t
 static bool number(const char *text, size_t length, int64_t *value)
 {
     char digits[32], *end;
-    if (length == 0 || length >= sizeof digits)
-        return false;
+    size_t sign = length != 0 && text[0] == '-';
+    if (length >= sizeof digits || length == sign || text[sign] < '0' || text[sign] > '9')
+        return false; /* strtoll would take white space, a plus, and octal numbers */
     memcpy(digits, text, length);
     digits[length] = '\0';
     errno = 0;
-    long long v = strtoll(digits, &end, 0);
+    long long v = strtoll(digits, &end, digits[sign] == '0' && digits[sign + 1] == 'x' ? 16 : 10);
     int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
     end += shift != 0;
     if (errno != 0 || end == digits || *end != '\0' || v > INT64_MAX >> (shift + 1) ||
@@ -100,6 +101,7 @@ int tn_knobs_parse(const char *what, const struct tn_knob *row, size_t n, const 
 {
     for (size_t i = 0; i < n; i++)
         values[i] = row[i].fixed != TN_NOT_FIXED ? row[i].fixed : row[i].initial;
+    uint64_t given = 0; /* a bit each */
     while (*text != '\0') {
         text += *text == ':';
         size_t length = strcspn(text, ":");
@@ -120,6 +122,11 @@ int tn_knobs_parse(const char *what, const struct tn_knob *row, size_t n, const 
                        nearest != NULL ? nearest : "", nearest != NULL ? "=…'?" : "");
             return EINVAL;
         }
+        if (given & UINT64_C(1) << i) {
+            tn_message("tenter: %s: %s is given twice", what, row[i].name);
+            return EINVAL;
+        }
+        given |= UINT64_C(1) << i;
         int64_t value;
         if (tn_knob_value(what, &row[i], equals + 1, length - name - 1, &value) != 0)
             return EINVAL;

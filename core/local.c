@@ -61,7 +61,7 @@ static struct local_pair *find(struct fibre *f, const tn_key *key)
 TN_API __attribute__((noinline)) void *tn_local_get(const tn_key *key)
 {
     struct worker *w = tn_self();
-    struct local_pair *p = w != NULL ? find(w->current, key) : NULL;
+    struct local_pair *p = w != NULL && w->current != NULL ? find(w->current, key) : NULL;
     return p != NULL ? p->value : NULL;
 }
 
@@ -88,9 +88,11 @@ TN_API __attribute__((noinline)) int tn_local_set(const tn_key *key, void *value
     return 0;
 }
 
-/* One destructor, of any value that is left. False: there was none. */
+/* One destructor, of any value that is left. False: there was none. One that ends its fibre by tn_exit does not come
+ * back: the rest goes on from there. */
 static bool destroy_one(struct fibre *f)
 {
+    f->destroyed++;
     for (struct local_block *b = f->locals; b != NULL; b = b->next)
         for (int i = LOCAL_PAIRS; i-- > 0;) {
             struct local_pair p = b->pair[i];
@@ -110,8 +112,9 @@ struct worker *locals_end(struct fibre *f)
     unsigned most = 0;
     for (struct local_block *b = f->locals; b != NULL; b = b->next)
         most += LOCAL_PAIRS * LOCAL_ROUNDS;
-    while (most-- > 0 && destroy_one(f))
+    while (f->destroyed < most && destroy_one(f))
         ;
+    f->destroyed = 0;
     struct worker *w = tn_self_now();
     for (struct local_block *b; (b = f->locals) != NULL;) {
         f->locals = b->next;

@@ -57,6 +57,18 @@ void *tn_self_now(void);
  * fibre, and a compiler that keeps the address over a switch would mix the two up (004 §3.3.8). */
 int *tn_errno_address(void);
 
+/* What the C++ runtime keeps for each thread: the exceptions that are being handled. They too belong to the fibre. NULL:
+ * there is no C++ in this program. */
+struct tn_exceptions {
+    void *caught;
+    unsigned uncaught;
+};
+struct tn_exceptions *tn_exceptions_address(void);
+
+/* If the calling thread ends otherwise than by returning from its function (pthread_exit), call `lost` on it; NULL: do not
+ * any more. */
+void tn_thread_guard(void (*lost)(void));
+
 /* Processors that this process may use, and pinning of the calling thread to the n-th of them (modulo). */
 unsigned tn_processors(void);
 int tn_pin(unsigned n);
@@ -205,8 +217,9 @@ struct tn_where {
 #define TN_HERE(w) ((w) = (struct tn_where){0, 0, 0})
 #endif
 
-/* How many threads the process has; 0: nobody knows. */
+/* How many threads the process has; 0: nobody knows. And how many of them are the sanitizer's own. */
 unsigned tn_thread_count(void);
+unsigned tn_tool_threads(void);
 
 /* Stop the threads of a list, wherever they are, and let them go on. One that has not stopped within `patience` ns (it
  * blocks the signal, or has ended) has no TN_STOPPED afterwards. One list at a time. */
@@ -239,11 +252,11 @@ struct tn_symbol {
 struct tn_symbol tn_symbol(uintptr_t pc);
 void tn_symbols_close(void);
 
-void tn_write(int fd, const void *text, size_t n);
+int tn_write(int fd, const void *text, size_t n);
 
 /* ---- debug builds: what must not be held over a scheduling point ---- */
 
-/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a mutex of the operating
+/* Ends the process, with both back-traces, if the calling thread, which runs that fibre, holds a lock of the operating
  * system. */
 #if TN_LOCK_CHECK
 void tn_lock_check(const char *fibre);

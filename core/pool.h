@@ -14,8 +14,9 @@
  *  2. Who is on the idle list is taken off it once, under the lock: by a submitter, by stop, or by itself when its time
  *     is up. Whoever did that alone says what it does next; the word tells it that this has been said.
  *  3. While calls wait, no thread is idle, and there is at least one that is busy or being made (n > 0). A busy one looks
- *     into the queue, under the lock, before it becomes idle or ends. One that could not be made puts its call into the
- *     queue; if that leaves nobody (n == 0), it takes all that wait, and they are refused.
+ *     into the queue, under the lock, before it becomes idle or ends. The call of one that could not be made goes to a
+ *     thread that has become idle meanwhile, else into the queue; if that leaves nobody (n == 0), all that wait there
+ *     are refused.
  *  4. A thread's last touch of the pool is its entry into the list of ended ones, under the lock. Its record stays valid
  *     memory while the pool lives, for a waker that is late; who takes it from that list waits for the thread's end first.
  */
@@ -97,7 +98,7 @@ static inline enum tn_pool_verdict tn_pool_submit(struct tn_pool *p, struct tn_c
 }
 
 /* The thread that submit() asked for could not be made; its record (NULL: there is none) goes back. Returns the calls that
- * the caller must refuse, its own among them, linked by next: NULL where others will run them. */
+ * the caller must refuse, its own among them, linked by next; NULL: others will run them. */
 static inline struct tn_call *tn_pool_no_thread(struct tn_pool *p, struct tn_call *call, struct tn_pool_thread *spare)
 {
     struct tn_call *refused = NULL;
@@ -106,12 +107,21 @@ static inline struct tn_call *tn_pool_no_thread(struct tn_pool *p, struct tn_cal
         spare->next = p->ended;
         p->ended = spare;
     }
-    tn_pool_enqueue_(p, call);
-    if (--p->n == 0) {
+    p->n--;
+    struct tn_pool_thread *t = p->idle;
+    if (t != NULL) {
+        p->idle = t->next;
+        tn_pool_hand_(t, call);
+    } else {
+        tn_pool_enqueue_(p, call);
+    }
+    if (p->n == 0) {
         refused = p->first_call;
         p->first_call = NULL;
     }
     tn_spinlock_unlock(&p->lock);
+    if (t != NULL)
+        tn_unpark(&t->word, 1);
     return refused;
 }
 

@@ -349,6 +349,16 @@ static void cluster_join(struct cluster *cl)
     }
 }
 
+/* While nobody else knows it. */
+static bool cluster_has_threads(struct cluster *cl)
+{
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: as above */
+    for (uint32_t i = 0; i < used; i++)
+        if (worker_of(cl->pub.workers[i])->state == WORKER_RUNS)
+            return true;
+    return false;
+}
+
 TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given, tn_cluster **out)
 {
     struct runtime *rt = (struct runtime *)(void *)runtime;
@@ -360,9 +370,11 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     /* From here until it is on the list tn_stop waits for us, whoever we are. */
     atomic_fetch_add_explicit(&rt->visitors, 1, memory_order_acq_rel); /* V0; against `stopping`, see tn_stop */
     rc = cluster_make(rt, &config, &cl);
-    if (cl != NULL) {
+    if (rc != 0 && cl != NULL && !cluster_has_threads(cl)) {
+        cluster_free(cl);
+    } else if (cl != NULL) {
         tn_spinlock_lock(&rt->lock);
-        /* A failed one too: its threads, if any, end with the runtime. relaxed: under the lock */
+        /* A failed one too: its threads end with the runtime. relaxed: under the lock */
         cl->next = atomic_load_explicit(&rt->clusters, memory_order_relaxed);
         atomic_store_explicit(&rt->clusters, cl, memory_order_release); /* CL0 release: it is complete */
         tn_spinlock_unlock(&rt->lock);
@@ -431,6 +443,47 @@ static void await_visitors(struct runtime *rt)
         tn_spin_wait(&spins);
 }
 
+bool thread_joiner_begins(struct runtime *rt, struct thread_joiner *t)
+{
+    tn_spinlock_lock(&rt->lock);
+    /* relaxed: set before drop_joiners takes the lock */
+    bool stopping = atomic_load_explicit(&rt->stopping, memory_order_relaxed);
+    if (!stopping) {
+        t->next = rt->joiners;
+        t->at = &rt->joiners;
+        if (t->next != NULL)
+            t->next->at = &t->next;
+        rt->joiners = t;
+    }
+    tn_spinlock_unlock(&rt->lock);
+    return !stopping;
+}
+
+void thread_joiner_ends(struct runtime *rt, struct thread_joiner *t)
+{
+    tn_spinlock_lock(&rt->lock);
+    *t->at = t->next;
+    if (t->next != NULL)
+        t->next->at = t->at;
+    tn_spinlock_unlock(&rt->lock);
+}
+
+/* No worker is left: what plain threads wait for does not come any more. */
+static void drop_joiners(struct runtime *rt)
+{
+    tn_spinlock_lock(&rt->lock);
+    for (struct thread_joiner *t = rt->joiners; t != NULL; t = t->next) {
+        uint32_t waits = JOINER_WAITS;
+        /* JS0 release: nobody touches it any more */
+        if (!atomic_compare_exchange_strong_explicit(&t->done, &waits, JOINER_DROPPED, memory_order_release,
+                                                     memory_order_relaxed)) /* relaxed: told by the fibre's end */
+            continue;
+        diagnose_unblocks();
+        tn_unpark(&t->done, 1);
+    }
+    tn_spinlock_unlock(&rt->lock);
+}
+
 TN_API int tn_stop(tn_runtime *runtime)
 {
     struct runtime *rt = (struct runtime *)(void *)runtime;
@@ -443,6 +496,7 @@ TN_API int tn_stop(tn_runtime *runtime)
     /* A fibre may be making a cluster; it ends before its worker does, and then that cluster is on the list. */
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
+    drop_joiners(rt);
     await_visitors(rt);
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
@@ -455,6 +509,7 @@ TN_API int tn_stop(tn_runtime *runtime)
         if (cl->sched_ready)
             cl->sched->drain(&cl->pub, &left); /* the stacks go with the pool, whoever is on them */
     }
+    each_block(rt, token_forget, NULL);
     while (all != NULL) {
         struct cluster *cl = all;
         all = cl->next;

@@ -42,12 +42,15 @@
 #define TN_SANITIZES 0
 #endif
 
-/* Threads that the sanitizer keeps for itself. */
+/* Does the sanitizer keep threads for itself? How many: tn_tool_threads(). */
 #if defined(TN_TSAN)
-#define TN_SANITIZE_THREADS 1u
+#define TN_SANITIZE_THREADS 1
 #else
-#define TN_SANITIZE_THREADS 0u
+#define TN_SANITIZE_THREADS 0
 #endif
+
+/* Diagnoses read what others write at the same moment, and live with what they get. */
+#define TN_LOOKS __attribute__((no_sanitize("thread")))
 
 struct tn_sanitize {
     void *fake;         /* ASan: the fake stack of a fibre that is off its stack */

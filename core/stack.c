@@ -44,6 +44,14 @@ void *stacks_refused(struct tn_stacks *s, const char *what, const char *remedy)
     return NULL;
 }
 
+void stacks_note_peak(struct tn_stacks *s, size_t used)
+{
+    size_t most = atomic_load_explicit(&s->peak, memory_order_relaxed); /* relaxed: a maximum */
+    while (used > most && !atomic_compare_exchange_weak_explicit(&s->peak, &most, used, memory_order_relaxed,
+                                                                 memory_order_relaxed)) /* relaxed: a maximum */
+        ;
+}
+
 /* A new slab, and its n control blocks on the list of all. */
 static void keep_slab(struct tn_stacks *s, struct stack_slab *slab, size_t n)
 {

@@ -25,6 +25,17 @@ static inline void notify(struct cluster *cl, int placed)
         wake_worker(cl, placed <= TN_FOR(0) ? &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot : NULL);
 }
 
+/* In a child of fork: was f left behind in the parent? There a fibre of the child's own runtime may ask, too. */
+static inline bool left_in_parent(struct worker *w, struct tn_fibre *f)
+{
+    /* relaxed: as in runtime_of() */
+    return __builtin_expect(w == NULL ||
+                                w->pub.cluster != atomic_load_explicit((_Atomic(struct tn_cluster *) *)&f->cluster,
+                                                                       memory_order_relaxed),
+                            0) &&
+           left_behind_in_parent(runtime_of(f));
+}
+
 /* A caller from outside the runtime is counted: as soon as the module has the fibre, that may run, end and be
  * joined, and tn_stop must not take the cluster away while we still look for somebody to wake. */
 static inline bool visit(struct worker *w, struct runtime *rt)
@@ -63,6 +74,16 @@ static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why
         make_ready_elsewhere(w, f, why);
 }
 
+/* The same for a fibre that has just stopped on w, and so is of w's cluster. */
+static inline void make_ready_here(struct worker *w, struct fibre *f, enum tn_why why)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    if (TN_FORCE_MIGRATION)
+        make_ready_elsewhere(w, f, why);
+    else
+        notify(cl, TN_SCHED(cl)->ready(&w->pub, &f->pub, why));
+}
+
 /* ---- switching ---- */
 
 static void retire(struct worker *w, struct fibre *f);
@@ -72,10 +93,7 @@ static void arrive(struct worker *w, struct fibre *f, struct cluster *cl);
 static __attribute__((noinline)) void after_any(struct worker *w, enum after what)
 {
     struct fibre *f = w->after_fibre;
-    if (what == AFTER_SUSPEND) {
-        if (!w->after_commit(f, w->after_arg))
-            make_ready(w, f, TN_WOKEN);
-    } else if (what == AFTER_EXIT) {
+    if (what == AFTER_EXIT) {
         retire(w, f);
     } else if (what == AFTER_READY) {
         make_ready(w, f, w->after_why);
@@ -88,14 +106,18 @@ static __attribute__((noinline)) void after_any(struct worker *w, enum after wha
     }
 }
 
-/* On the new stack, first of all. The commonest case is kept in line. */
+/* On the new stack, first of all. The commonest cases are kept in line. */
 static inline void after_switch(struct worker *w)
 {
     enum after what = w->after;
-    if (what == AFTER_YIELD)
-        make_ready(w, w->after_fibre, TN_YIELDED);
-    else if (what != AFTER_NOTHING)
+    if (what == AFTER_YIELD) {
+        make_ready_here(w, w->after_fibre, TN_YIELDED);
+    } else if (what == AFTER_SUSPEND) {
+        if (!w->after_commit(w->after_fibre, w->after_arg))
+            after_any(w, AFTER_READY); /* there is nothing to wait for */
+    } else if (what != AFTER_NOTHING) {
         after_any(w, what);
+    }
 }
 
 /* Whom w has just left: a fibre, or its own loop. */
@@ -104,17 +126,32 @@ static inline struct tn_sanitize *left_behind(struct worker *w)
     return w->after_fibre != NULL ? &w->after_fibre->sanitize : &w->loop.sanitize;
 }
 
+/* In a program with C++. */
+static __attribute__((noinline, cold)) void exceptions_leave(struct worker *w, struct fibre *from)
+{
+    from->exceptions = *w->exceptions_at;
+}
+
+static __attribute__((noinline, cold)) void exceptions_arrive(struct worker *w)
+{
+    *w->exceptions_at = (w->current != NULL ? w->current : &w->loop)->exceptions;
+}
+
 /* Leave `from` for `to`. Returns on whatever worker runs `from` next, and says which. */
 static inline struct worker *switch_to(struct worker *w, struct fibre *from, struct fibre *to, bool dying)
 {
     /* relaxed: its own, and a mark of the watchdog that this wipes out */
     atomic_store_explicit(&from->saved_errno, (uint32_t)*w->errno_at, memory_order_relaxed);
+    if (__builtin_expect(w->exceptions_at != NULL, 0))
+        exceptions_leave(w, from);
     tn_sanitize_leave(&from->sanitize, &to->sanitize, dying);
     TN_SPLIT_LEAVE(from, to);
     w = tn_context_switch(&from->pub.context, to->pub.context, w);
     tn_sanitize_arrive(&from->sanitize, left_behind(w));
     after_switch(w);
     *w->errno_at = (int)(uint32_t)atomic_load_explicit(&from->saved_errno, memory_order_relaxed); /* relaxed: own */
+    if (__builtin_expect(w->exceptions_at != NULL, 0))
+        exceptions_arrive(w);
     return w;
 }
 

@@ -9,7 +9,13 @@
  *    plain threads alike.
  *  - "Blocks": the calling fibre (or thread) may be suspended. A fibre that is suspended, or that yields, may
  *    go on on another worker thread: thread-local addresses must not be kept over such a call. errno is
- *    carried along: it belongs to the fibre.
+ *    carried along: it belongs to the fibre. So is, in a program with C++, what belongs to the exceptions that are
+ *    being handled: a fibre may switch inside a catch block. An exception must not leave the fibre's function.
+ *  - A pointer is valid unless its description allows NULL, and what it points to has not ended: a runtime that was
+ *    stopped, a fibre that was joined. A fibre ends by return or tn_exit, never by pthread_exit (which ends the
+ *    program with a message).
+ *  - In a signal handler only tn_dump and what merely looks may be called: tn_now, tn_fibre_self, tn_worker_self,
+ *    tn_cluster_self, tn_local_get, tn_token_fired.
  */
 #ifndef TENTER_H
 #define TENTER_H
@@ -42,7 +48,8 @@ struct tn_config {
     int64_t workers;       /* threads that run fibres; 0: one for each processor that this process may use */
     int64_t slots;         /* the most workers the cluster may grow to; 0: the greater of workers, processors; with a
                               monitor 64 more */
-    int64_t stack;         /* bytes of a fibre's stack, guard not counted */
+    int64_t stack;         /* bytes of a fibre's stack, guard not counted; pooled ones hold its control block too, up
+                              to 3 KiB */
     int64_t idle;          /* what a worker without work does: TN_IDLE_* */
     int64_t spin_us;       /* TN_IDLE_SPIN_BLOCK: microseconds of looking for work before the worker blocks */
     int64_t pin;           /* 1: pin each worker to a processor of its own */
@@ -84,7 +91,8 @@ enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
  * fibre has called fork, and the parent's runtimes are refused to it: what changes or waits for something of them returns
  * EPERM (tn_wake false, tn_workers 0), and one line on standard error says why. It may exec; it may go on, and start a
  * runtime of its own. But the function of a fibre must not return there (that ends the child with a message): its
- * worker is not there to take over. Tokens of the parent must not be fired in the child. */
+ * worker is not there to take over. A token of the parent is the child's own there: fired or not as it was at the fork, and
+ * with it wait the child's fibres only. */
 
 /* Start a runtime with one cluster. `config` may be NULL.
  * Who: any thread. Blocks: briefly. Errors: EINVAL a knob or a variable TENTER_… is unknown, or a knob out of range
@@ -93,6 +101,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
 
 /* Stop a runtime: workers end at their next scheduling point, every fibre that has not ended is dropped (its
  * stack is released, nothing on it is run). Let fibres end first, by joining them, where that matters.
+ * A plain thread that waits in tn_join gives up (ECANCELED). Tokens that dropped fibres wait with forget them.
  * Calls of tn_blocking that are under way are waited for, and so is a worker that is stuck in the kernel.
  * Who: a thread that is no worker of it. Blocks: until the workers have ended.
  * Errors: EPERM from a fibre of this runtime, or from a call in its pool (tn_blocking). */
@@ -151,8 +160,9 @@ TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void
 
 /* Wait until `f` ends, take its value (value may be NULL), release it. Exactly one join or detach a fibre.
  * tn_join_until gives up at `deadline` or when `token` fires: then `f` is untouched and may be joined again.
- * Who: any (deadline and token: fibre). Blocks.
- * Errors: EDEADLK a fibre joins itself, EINVAL already joined, detached or being joined, ETIMEDOUT, ECANCELED. */
+ * Who: any (deadline and token: fibre); a fibre joins those of its own runtime. Blocks.
+ * Errors: EDEADLK a fibre joins itself, EINVAL already joined, detached or being joined, EPERM it is another runtime's,
+ * ETIMEDOUT, ECANCELED `token` has fired; on a plain thread, the runtime was stopped. */
 struct tn_token;
 TN_API int tn_join(tn_fibre *f, void **value);
 TN_API int tn_join_until(tn_fibre *f, void **value, tn_time deadline, struct tn_token *token);
@@ -222,8 +232,8 @@ TN_API void *tn_local_get(const tn_key *key);
  *
  * Nothing that may block comes between 1 and 3: a fibre has one wait at a time, and another one would take its place.
  * A wake-up between 1 and 3 is not lost: tn_wait then returns at once. The outcome is decided by one
- * compare-and-exchange; a tn_wake that comes too late returns false and touches nothing but the fibre's wait
- * word, which stays valid memory as long as the runtime does: a stale waiter is harmless. */
+ * compare-and-exchange; a tn_wake that comes too late returns false and changes nothing. It looks at the fibre's
+ * memory, which stays valid as long as the runtime does: a stale waiter is harmless until then. */
 typedef struct tn_waiter {
     tn_fibre *fibre;
     uint64_t seq;
@@ -311,7 +321,8 @@ TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_CO
  * its state, what it waits for, and its back-trace (of the first thousand). The workers are stopped by a signal (SIGURG)
  * meanwhile, so a system call of theirs may return EINTR. Functions are named from the symbols of the program; lines by
  * `addr2line -e PROGRAM OFFSET`, or by tools/gdb/tenter-gdb.py.
- * Who: any, also in a signal handler. Blocks: as long as it takes. Errors: EBUSY, a dump is under way. */
+ * Who: any, also in a signal handler. Blocks: as long as it takes. Errors: EBUSY a dump is under
+ * way; those of write(). */
 TN_API int tn_dump(int fd);
 
 /* What this build is: version, modules with their knobs, poller, context, compiler, as JSON. The second form

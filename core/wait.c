@@ -34,7 +34,7 @@ TN_API __attribute__((noinline)) void tn_wait_note(const char *what, const void 
 TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
 {
     struct worker *w = tn_self();
-    if (waiter.fibre != NULL && w == NULL && left_behind_in_parent(runtime_of(waiter.fibre)))
+    if (waiter.fibre != NULL && left_in_parent(w, waiter.fibre))
         return false;
     if (waiter.fibre == NULL || !wake_as(fibre_of(waiter.fibre), waiter.seq, WAIT_WOKEN, w))
         return false;
@@ -48,7 +48,8 @@ TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
 struct token {
     struct tn_spinlock lock;
     _Atomic(bool) fired;
-    struct fibre *waiting; /* under the lock */
+    struct fibre *waiting;     /* under the lock */
+    _Atomic(unsigned) process; /* twice tn_process() of whose fibres these are; and 1 while it is being emptied */
 };
 _Static_assert(sizeof(struct token) <= sizeof(tn_token), "a tn_token holds its parts");
 
@@ -63,6 +64,25 @@ TN_API void tn_token_init(tn_token *t)
     tn_spinlock_init(&k->lock);
     atomic_init(&k->fired, false);
     k->waiting = NULL;
+    atomic_init(&k->process, 2 * tn_process());
+}
+
+/* In a child of fork a token of the parent's knows the parent's fibres, and is locked for ever if one of the threads that
+ * stayed behind was just then at it. Whoever comes first empties it; whether it has fired it keeps. */
+static void token_lock(struct token *k)
+{
+    unsigned mine = 2 * tn_process(), was = atomic_load_explicit(&k->process, memory_order_acquire); /* TP0 acquire */
+    /* relaxed: nothing but the parent's work came before */
+    if (was != mine && was != mine + 1 &&
+        atomic_compare_exchange_strong_explicit(&k->process, &was, mine + 1, memory_order_relaxed,
+                                                memory_order_relaxed)) {
+        tn_spinlock_init(&k->lock);
+        k->waiting = NULL;
+        atomic_store_explicit(&k->process, mine, memory_order_release); /* TP0 release: it is empty */
+    }
+    for (unsigned spins = 0; atomic_load_explicit(&k->process, memory_order_acquire) != mine;) /* TP0 acquire */
+        tn_spin_wait(&spins);
+    tn_spinlock_lock(&k->lock);
 }
 
 TN_API bool tn_token_fired(const tn_token *t)
@@ -73,7 +93,7 @@ TN_API bool tn_token_fired(const tn_token *t)
 TN_API __attribute__((noinline)) void tn_token_fire(tn_token *t)
 {
     struct token *k = token_of(t);
-    tn_spinlock_lock(&k->lock);
+    token_lock(k);
     atomic_store_explicit(&k->fired, true, memory_order_release); /* T0 release */
     /* Entries stay until their fibres take them out, under this lock: none can go away meanwhile. */
     for (struct fibre *f = k->waiting; f != NULL; f = f->token_next)
@@ -85,7 +105,7 @@ TN_API __attribute__((noinline)) void tn_token_fire(tn_token *t)
 /* False: fired already. */
 static bool token_enter(struct token *k, struct fibre *f)
 {
-    tn_spinlock_lock(&k->lock);
+    token_lock(k);
     bool fired = atomic_load_explicit(&k->fired, memory_order_relaxed); /* relaxed: under the lock */
     if (!fired) {
         f->token_next = k->waiting;
@@ -93,6 +113,7 @@ static bool token_enter(struct token *k, struct fibre *f)
         if (f->token_next != NULL)
             f->token_next->token_at = &f->token_next;
         k->waiting = f;
+        f->token = k;
     }
     tn_spinlock_unlock(&k->lock);
     return !fired;
@@ -104,7 +125,15 @@ static void token_leave(struct token *k, struct fibre *f)
     *f->token_at = f->token_next;
     if (f->token_next != NULL)
         f->token_next->token_at = f->token_at;
+    f->token = NULL;
     tn_spinlock_unlock(&k->lock);
+}
+
+void token_forget(struct fibre *f, void *unused)
+{
+    (void)unused;
+    if (f->token != NULL)
+        token_leave(f->token, f);
 }
 
 /* ---- waiting ---- */
@@ -138,8 +167,8 @@ static __attribute__((noinline)) int wait_registered(struct worker *w, tn_time d
         w = suspend_for(w, next, commit_park, NULL);
         if (timed)
             tn_timers_disarm(&cl->timers, &f->timer);
-    } else {
-        wait_decide(f, seq, WAIT_CANCELLED); /* no memory for the timer: this wait is over */
+    } else if (wait_decide(f, seq, WAIT_CANCELLED) == TN_TOO_LATE) {
+        rc = 0; /* no memory for the timer, but somebody has woken it, who must not be told a lie */
     }
     if (k != NULL)
         token_leave(k, f);

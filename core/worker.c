@@ -112,6 +112,7 @@ static __attribute__((noinline)) void look_up(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
     w->ticks = 0; /* so that DUE_NOW and DUE_ASKED are always in the past */
+    w->rounds++;
     atomic_store_explicit(&w->due, LOOK_UP, memory_order_relaxed); /* relaxed: see tick() */
     if (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_timers_earliest(&cl->timers) <= tn_now()) {
         struct fired fired = {.w = w};
@@ -331,6 +332,14 @@ static void run(struct worker *w, struct fibre *f)
     } while (f != NULL);
 }
 
+/* pthread_exit in a fibre: its worker's loop is gone, and with it whatever waits for it. */
+static void worker_lost(void)
+{
+    struct worker *w = tn_self();
+    tn_die("tenter: fibre '%s' ended its worker's thread: end a fibre by return or tn_exit",
+           w != NULL && w->current != NULL ? w->current->name : "");
+}
+
 /* Both ends of a worker's life on its thread. */
 void *worker_main(void *worker)
 {
@@ -338,6 +347,8 @@ void *worker_main(void *worker)
     struct cluster *cl = cluster_of(w->pub.cluster);
     tn_self_set(w);
     w->errno_at = tn_errno_address();
+    w->exceptions_at = tn_exceptions_address();
+    tn_thread_guard(worker_lost);
     diagnose_worker_begins(w);
     tn_sanitize_thread(&w->loop.sanitize);
     void *fault_stack = tn_fault_stack();
@@ -371,6 +382,7 @@ void *worker_main(void *worker)
     tn_idle_leave(&cl->idle, &w->slot);
     if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
+    tn_thread_guard(NULL);
     tn_self_set(NULL);
     diagnose_worker_ends(w);
     tn_fault_stack_free(fault_stack);

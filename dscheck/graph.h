@@ -18,15 +18,16 @@
 #ifndef DSCHECK_GRAPH_H
 #define DSCHECK_GRAPH_H
 
+#include <emmintrin.h>
+
 #include "../instrument/instrument.h"
 
 enum { NIL = 0xffff, SLOTS_MAX = 0xff00 };
 enum slot_kind { EVENT, WPART, BOTTOM };
 
-typedef int16_t lanes __attribute__((vector_size(16)));
 struct clock {
     union {
-        lanes v[2];
+        __m128i v[2]; /* lanes of 16 bits */
         int16_t of[IN_THREADS];
     };
 };
@@ -86,13 +87,9 @@ extern bool graph_wide; /* more than eight threads */
 
 static inline void clock_join(struct clock *to, const struct clock *from)
 {
-    /* max of signed lanes: what SSE2 has */
-    lanes m = to->v[0] > from->v[0];
-    to->v[0] = (to->v[0] & m) | (from->v[0] & ~m);
-    if (graph_wide) {
-        m = to->v[1] > from->v[1];
-        to->v[1] = (to->v[1] & m) | (from->v[1] & ~m);
-    }
+    to->v[0] = _mm_max_epi16(to->v[0], from->v[0]);
+    if (graph_wide)
+        to->v[1] = _mm_max_epi16(to->v[1], from->v[1]);
 }
 
 static inline bool clock_has(const struct clock *c, const struct slot *e)
@@ -122,6 +119,15 @@ static inline unsigned write_time(const struct frame *g, uint16_t e)
 static inline uint16_t follows(const struct frame *g, unsigned tid)
 {
     return g->last[tid] != NIL ? g->last[tid] : g->create[tid];
+}
+
+/* Whether write w is a new offer to who waits at `bottom`. */
+static inline bool graph_newer(const struct frame *g, uint16_t w, uint16_t bottom)
+{
+    const struct slot *b = &g->slot[bottom];
+    unsigned time = write_time(g, w);
+    return time > bottom &&
+           (b->cause == NIL || (time > b->cause && w != b->cause && clock_has(&g->slot[w].porf, &g->slot[b->cause])));
 }
 
 uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid);

@@ -1,107 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The compiled checker: explores one shared object, and prints what it found as lines `key value` on standard output,
- * with one line a step of a failing execution.  dscheck/check.py makes a report of that.
+ * with one line a step of a failing execution.  experiments/runner/check_report.py makes a report of that.
  */
 #define _GNU_SOURCE
-#include "run.h"
+#include "answer.h"
+#include "jobs.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/personality.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
-
-static double began;
-static int progress;
 
 static double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void show(double seconds)
-{
-    double part = search_done();
-    fprintf(stderr, "\r%llu executions, %.0f a second, %u waiting, %llu blocked",
-            (unsigned long long)run_result.executions, (double)run_result.executions / seconds, search_depth(),
-            (unsigned long long)run_result.blocked);
-    if (part > 0 && run_options.strategy == EXHAUSTIVE)
-        fprintf(stderr, ", about %.3g in all, %.0f s left", (double)run_result.executions / part,
-                seconds * (1 - part) / part);
-    fprintf(stderr, "   ");
-}
-
-/* ---- several processes: who has work forks when another one may run ---- */
-
-static struct shared {
-    atomic_int free_, stop;
-    atomic_ullong executions, blocked, events;
-    atomic_int bug, incomplete, threads, conflicts;
-} * shared;
-static bool child;
-
-static void maybe_fork(void)
-{
-    int n = atomic_load(&shared->free_);
-    if (!search_splits() || n <= 0 || !atomic_compare_exchange_strong(&shared->free_, &n, n - 1))
-        return;
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid < 0) {
-        atomic_fetch_add(&shared->free_, 1);
-        return;
-    }
-    search_split(pid == 0);
-    if (pid == 0) {
-        child = true;
-        progress = 0;
-        run_result.executions = run_result.blocked = run_result.events = 0;
-    }
-}
-
-static void join_others(void)
-{
-    struct run_result *r = &run_result;
-    atomic_fetch_add(&shared->executions, r->executions);
-    atomic_fetch_add(&shared->blocked, r->blocked);
-    atomic_fetch_add(&shared->events, r->events);
-    atomic_fetch_or(&shared->incomplete, r->incomplete);
-    atomic_fetch_or(&shared->conflicts, r->conflicts != 0);
-    if ((int)r->threads > atomic_load(&shared->threads))
-        atomic_store(&shared->threads, (int)r->threads);
-    atomic_fetch_add(&shared->free_, 1);
-    while (wait(NULL) > 0 || errno == EINTR)
-        ;
-}
-
-void run_tick(void)
-{
-    if (shared != NULL) {
-        if (atomic_load(&shared->stop))
-            run_interrupted = 2;
-        else
-            maybe_fork();
-    }
-    static double last;
-    double at = now();
-    if (run_options.seconds > 0 && at - began > run_options.seconds)
-        run_interrupted = 2;
-    if (progress && at - last > 1) {
-        if (last > 0)
-            show(at - began);
-        last = at;
-    }
 }
 
 static void interrupt(int signal)
@@ -123,13 +43,11 @@ static void crashed(void)
 
 static void fault(int signal, siginfo_t *info, void *context)
 {
-    ucontext_t *u = context;
     static char text[128];
     if (!in_explored()) {
         fprintf(stderr, "internal: signal %d in the explorer\n", signal);
         _exit(99);
     }
-    uint64_t pc = (uint64_t)u->uc_mcontext.gregs[REG_RIP];
     char *at = info->si_addr;
     if (signal == SIGSEGV && at >= (char *)in_cur->low - 4096 && at < (char *)in_cur->low + 4096)
         snprintf(text, sizeof(text), "stack overflow");
@@ -137,10 +55,7 @@ static void fault(int signal, siginfo_t *info, void *context)
         snprintf(text, sizeof(text), "%s at address %p", signal == SIGFPE ? "arithmetic fault" : "invalid access",
                  info->si_addr);
     crash = text;
-    if (pc >= (uint64_t)in_object.text && pc < (uint64_t)in_object.text_end)
-        in_cur->pc = pc + 1;
-    u->uc_mcontext.gregs[REG_RSP] = (greg_t)((uint64_t)in_engine_sp - 4096 - 8);
-    u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uint64_t)crashed;
+    watch_divert(context, crashed);
 }
 
 static void handlers(void)
@@ -158,97 +73,17 @@ static void handlers(void)
     signal(SIGTERM, interrupt);
 }
 
-/* ---- the answer ---- */
-
-void run_waiting(char *text, size_t size)
+/* Of this program alone: what getrusage() says begins with the peak of whoever started it. */
+static long peak_kib(void)
 {
-    const struct frame *g = search_graph;
-    size_t n = 0;
-    for (unsigned t = 0; t < IN_THREADS && n < size; t++)
-        if (in_thread[t].alive && !in_thread[t].ended) {
-            if (g->bottom[t] != NIL)
-                n += (size_t)snprintf(text + n, size - n, "%sthread %u waits at @%x", n > 0 ? "; " : "", t,
-                                      g->slot[g->bottom[t]].pc);
-            else
-                n += (size_t)snprintf(text + n, size - n, "%sthread %u waits to join another", n > 0 ? "; " : "", t);
-        }
-}
-
-/* An order of the events that were executed with few switches between threads: the best of some greedy ones. */
-static uint32_t shortest(uint16_t *best)
-{
-    const struct frame *g = search_graph;
-    static uint16_t of[IN_THREADS][SLOTS_MAX], order[SLOTS_MAX];
-    uint16_t n[IN_THREADS] = {0};
-    unsigned fewest = ~0U;
-    for (uint32_t i = 0; i < run_traced; i++) {
-        best[i] = run_trace[i].slot;
-        of[run_trace[i].tid][n[run_trace[i].tid]++] = run_trace[i].slot;
-    }
-    uint64_t seed = 1;
-    for (unsigned round = 0; round < 2000 && run_traced < 1000; round++) {
-        uint16_t done[IN_THREADS] = {0};
-        uint32_t at = 0;
-        unsigned t = 0, switches = 0;
-        while (at < run_traced) {
-            unsigned can[IN_THREADS], m = 0;
-            bool stay = false;
-            for (unsigned u = 0; u < IN_THREADS; u++) {
-                if (done[u] == n[u])
-                    continue;
-                const struct slot *s = &g->slot[of[u][done[u]]];
-                bool ready = true;
-                for (unsigned v = 0; v < IN_THREADS; v++)
-                    ready &= v == u || s->hb.of[v] <= (int16_t)done[v];
-                if (ready) {
-                    can[m++] = u;
-                    stay |= u == t;
-                }
-            }
-            if (m == 0)
-                break;
-            if (!stay) {
-                seed = seed * 6364136223846793005U + 1442695040888963407U;
-                t = can[(seed >> 33) % m];
-                switches++;
-            }
-            order[at++] = of[t][done[t]++];
-        }
-        if (at == run_traced && switches < fewest) {
-            fewest = switches;
-            memcpy(best, order, run_traced * sizeof(*best));
-        }
-    }
-    return run_traced;
-}
-
-static void steps(void)
-{
-    static uint32_t step_of[SLOTS_MAX];
-    static uint16_t order[SLOTS_MAX];
-    const struct frame *g = search_graph;
-    uint32_t n = shortest(order);
-    printf("base %llx\n", (unsigned long long)(uint64_t)in_object.base);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct slot *s = &g->slot[order[i]];
-        step_of[order[i]] = i + 1;
-        printf("step %u %x %s %llx %d %llx %d %llx %u %u\n", s->tid, s->pc, op_name(s),
-               s->loc == NIL ? 0ULL : (unsigned long long)run_address(s->loc), s->reads && s->loc != NIL,
-               (unsigned long long)s->old, s->writes && s->loc != NIL, (unsigned long long)s->new,
-               s->reads && s->rf != NIL ? step_of[s->rf] : 0, s->choice);
-    }
-    for (unsigned t = 0; t < IN_THREADS; t++)
-        if (in_thread[t].alive && !in_thread[t].ended && g->bottom[t] != NIL) {
-            const struct slot *s = &g->slot[g->bottom[t]];
-            printf("wait %u %x %s %llx\n", t, s->pc, op_name(s), (unsigned long long)run_address(s->loc));
-        }
-}
-
-static void failure(void)
-{
-    const struct run_result *r = &run_result;
-    printf("kind %s\nmessage %s\npc %x %x %u\n", r->kind, r->message, r->pc[0], r->pc[1], r->racer);
-    steps();
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    long kib = 0;
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+        sscanf(line, "VmHWM: %ld", &kib);
+    if (f != NULL)
+        fclose(f);
+    return kib;
 }
 
 static uint8_t *schedule_of(const char *file, size_t *n)
@@ -272,6 +107,32 @@ static uint8_t *schedule_of(const char *file, size_t *n)
     return out;
 }
 
+/* The options that a checkpoint belongs to, as a user writes them. */
+static void same_when_resumed(uint32_t events_max)
+{
+    static char text[256];
+    const struct run_options *o = &run_options;
+    static const char *const strategy[] = {"", "random", "pct", ""};
+    FILE *f = fmemopen(text, sizeof(text), "w");
+    if (f == NULL)
+        exit(99);
+    fprintf(f, "%s%s%s%s%s", o->retry_as_await ? "--retry-as-await " : "", o->spurious_cas ? "--spurious-cas " : "",
+            in_spurious_wake ? "--spurious-wake " : "", in_malloc_fail ? "--malloc-fail " : "",
+            in_reuse ? "" : "--reuse off ");
+    if (o->strategy == RANDOM || o->strategy == PCT)
+        fprintf(f, "--strategy %s --seed %llu ", strategy[o->strategy], (unsigned long long)o->seed);
+    if (o->strategy == BOUNDED || o->strategy == PCT)
+        fprintf(f, "--bound %u ", o->bound);
+    if (o->events_max != events_max)
+        fprintf(f, "--events %u ", o->events_max);
+    if (search_shards > 1)
+        fprintf(f, "--shard %u/%u ", search_shard, search_shards);
+    fclose(f);
+    if (text[0] != '\0')
+        text[strlen(text) - 1] = '\0';
+    jobs_options.options = text;
+}
+
 int main(int argc, char **argv)
 {
     if ((personality(0xffffffff) & ADDR_NO_RANDOMIZE) == 0 && getenv("DSCHECK_AGAIN") == NULL) {
@@ -279,9 +140,9 @@ int main(int argc, char **argv)
         personality(ADDR_NO_RANDOMIZE);
         execv("/proc/self/exe", argv);
     }
-    began = now();
+    double began = now();
+    const uint32_t events_max_default = run_options.events_max;
     const char *image = NULL;
-    int jobs = 1;
     for (int i = 1; i < argc; i++) {
         const char *o = argv[i], *v = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(o, "--retry-as-await") == 0) {
@@ -293,7 +154,7 @@ int main(int argc, char **argv)
         } else if (strcmp(o, "--malloc-fail") == 0) {
             in_malloc_fail = true;
         } else if (strcmp(o, "--progress") == 0) {
-            progress = 1;
+            jobs_options.progress = true;
         } else if (strcmp(o, "--reuse") == 0) {
             in_reuse = strcmp(v, "on") == 0;
             i++;
@@ -318,8 +179,16 @@ int main(int argc, char **argv)
             run_options.events_max = (uint32_t)atoi(v);
             i++;
         } else if (strcmp(o, "--jobs") == 0) {
-            jobs = atoi(v);
+            jobs_options.processes = atoi(v);
             i++;
+        } else if (strcmp(o, "--checkpoint") == 0) {
+            jobs_options.checkpoint = v;
+            i++;
+        } else if (strcmp(o, "--interval") == 0) {
+            jobs_options.interval = atof(v);
+            i++;
+        } else if (strcmp(o, "--resume") == 0) {
+            jobs_options.resume = true;
         } else if (strcmp(o, "--shard") == 0) {
             if (sscanf(v, "%u/%u", &search_shard, &search_shards) != 2)
                 return 2;
@@ -337,49 +206,31 @@ int main(int argc, char **argv)
     in_world_init();
     in_image(image);
     handlers();
+    watch_start();
+    same_when_resumed(events_max_default);
+    jobs_init();
     double first = now();
-    if (jobs > 1 && run_options.strategy == EXHAUSTIVE) {
-        shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (shared == MAP_FAILED)
-            return 99;
-        atomic_store(&shared->free_, jobs - 1);
-    }
     run_all();
-    if (shared != NULL) {
-        bool found = run_result.bug || run_result.unsupported;
-        bool mine = found && atomic_exchange(&shared->bug, run_result.unsupported ? 2 : 1) == 0;
-        if (found)
-            atomic_store(&shared->stop, 1);
-        if (mine) {
-            failure();
-            fflush(stdout);
-        }
-        join_others();
-        if (child)
-            _exit(0);
-        run_result.executions = atomic_load(&shared->executions);
-        run_result.blocked = atomic_load(&shared->blocked);
-        run_result.events = atomic_load(&shared->events);
-        run_result.threads = (unsigned)atomic_load(&shared->threads);
-        run_result.conflicts = (uint64_t)atomic_load(&shared->conflicts);
-        run_result.bug = atomic_load(&shared->bug) == 1;
-        run_result.unsupported = atomic_load(&shared->bug) == 2;
-        run_result.incomplete = atomic_load(&shared->incomplete) != 0;
-    }
-    double seconds = now() - began;
-    if (progress && seconds > 1)
-        fprintf(stderr, "\n");
     struct run_result *r = &run_result;
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
+    if ((r->bug || r->unsupported) && jobs_first()) {
+        answer_failure();
+        fflush(stdout);
+    }
+    jobs_end();
     printf("verdict %s\n", r->unsupported ? "unsupported" : r->bug ? "bug" : r->incomplete ? "incomplete" : "ok");
     printf("executions %llu\nblocked %lld\nseconds %.6f\nthreads %u\n", (unsigned long long)r->executions,
-           (long long)r->blocked, seconds, r->threads);
-    printf("startup %.6f\nkib %ld\nevents %llu\nconflicts %llu\n", first - began, usage.ru_maxrss,
+           (long long)r->blocked, jobs_seconds(), r->threads);
+    printf("startup %.6f\nkib %ld\nevents %llu\nconflicts %llu\n", first - began, peak_kib(),
            (unsigned long long)r->events, (unsigned long long)r->conflicts);
+    if (jobs_lost())
+        printf("lost 1\n");
+    printf("discarded %llu\n", (unsigned long long)search_discarded);
     if (run_interrupted == 1)
         printf("interrupted 1\n");
-    if (shared == NULL && (r->bug || r->unsupported))
-        failure();
+    printf("seen");
+    for (size_t at = 0; at < (size_t)(in_object.text_end - in_object.base); at++)
+        if (run_seen[at])
+            printf(" %zx", at);
+    printf("\n");
     return 0;
 }

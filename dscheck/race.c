@@ -2,9 +2,10 @@
 /*
  * Data races: two accesses to the same byte, one of them a write, one of them plain, neither before the other in program
  * order and reads-from.  Plain accesses are no events, so they are held against each other here: each stretch of eight
- * bytes has a cell with the accesses that may still race.  A cell of an earlier execution is an empty one.
+ * bytes has a cell with those that may still race.  A cell of an earlier execution is an empty one.  Atomic accesses are
+ * held against the plain ones in their cell, and are not kept: a plain access looks for them in the graph.
  */
-#include "run.h"
+#include "exec.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { INLINE = 5 };
-enum { WRITES = 1, ATOMIC = 2 };
+enum { INLINE = 4, WRITES = 1, ATOMIC = 2 };
 
 struct access {
     uint32_t pc;
@@ -22,10 +22,18 @@ struct access {
 };
 
 struct cell {
-    uint32_t execution;
+    uint32_t execution, more; /* more: those that found no place here, in `others`; 0: none */
     uint16_t n;
+    bool atomics; /* there were some */
     struct access of[INLINE];
 };
+
+/* Seldom used: many threads that read one place, or many bytes of it apart. */
+static struct other {
+    struct access of;
+    uint32_t next;
+} * others;
+static uint32_t others_used, others_capacity;
 
 static struct cell *cells, *data_cells;
 static uint32_t execution;
@@ -50,43 +58,122 @@ static struct cell *cell_of(const char *at)
 void run_forget(void)
 {
     execution++;
+    others_used = 0;
 }
 
-static void touch(const char *at, unsigned mask, unsigned how, unsigned tid, uint32_t pc)
+static void keep_other(struct cell *c, struct access a)
+{
+    if (others_used + 1 >= others_capacity) {
+        others_capacity = others_capacity * 2 + 64;
+        others = realloc(others, others_capacity * sizeof(*others));
+        if (others == NULL)
+            abort();
+    }
+    others[++others_used] = (struct other){a, c->more};
+    c->more = others_used;
+}
+
+static inline bool before(uint8_t tid, uint16_t epoch, uint8_t by, const struct clock *known)
+{
+    return tid == by || (known != NULL && known->of[tid] > (int16_t)epoch);
+}
+
+/* Two accesses that are not ordered. */
+static void meet(const struct access *a, const struct access *by)
+{
+    if ((a->mask & by->mask) == 0 || ((a->how | by->how) & WRITES) == 0)
+        return;
+    run_result.pc[0] = a->pc;
+    run_result.pc[1] = by->pc;
+    run_result.racer = a->tid;
+    in_bug("data race", "%s %s and %s %s are not ordered", a->how & ATOMIC ? "an atomic" : "a plain",
+           a->how & WRITES ? "write" : "read", by->how & ATOMIC ? "an atomic" : "a plain",
+           by->how & WRITES ? "write" : "read");
+}
+
+/* Whether the later access says all that the plain one does: what would race with that one races with this. */
+static inline bool covered(const struct access *a, const struct access *by, const struct clock *known)
+{
+    if (!before(a->tid, a->epoch, by->tid, known)) {
+        meet(a, by);
+        return false;
+    }
+    return (a->mask & ~by->mask) == 0 && by->how >= a->how;
+}
+
+static struct cell *fresh_cell(const char *at)
 {
     struct cell *c = cell_of(at);
+    if (c != NULL && c->execution != execution) {
+        c->execution = execution;
+        c->more = 0;
+        c->n = 0;
+        c->atomics = false;
+    }
+    return c;
+}
+
+/* The atomic accesses to this cell so far. */
+static void against_atomics(const char *cell, const struct access *by, const struct clock *known)
+{
+    for (uint32_t i = 0; i < run_traced; i++) {
+        const struct slot *s = &search_graph->slot[run_trace[i].slot];
+        if (s->loc == NIL || before(s->tid, s->idx, by->tid, known))
+            continue;
+        const char *at = (const char *)place_address(s->loc);
+        if (at < cell || at >= cell + 8)
+            continue;
+        struct access a = {.pc = s->pc, .tid = s->tid, .how = ATOMIC | WRITES};
+        a.mask = (uint8_t)(((1U << (1U << s->log)) - 1) << (at - cell));
+        meet(&a, by);
+    }
+}
+
+static void touch_plain(const char *at, unsigned mask, unsigned how, unsigned tid, uint32_t pc)
+{
+    struct cell *c = fresh_cell(at);
     if (c == NULL)
         return;
-    if (c->execution != execution) {
-        c->execution = execution;
-        c->n = 0;
-    }
-    uint16_t epoch;
-    const struct clock *known = run_clock(tid, &epoch);
+    struct access now = {.pc = pc, .tid = (uint8_t)tid, .mask = (uint8_t)mask, .how = (uint8_t)how};
+    const struct clock *known = run_clock(tid, &now.epoch);
     unsigned kept = 0;
-    for (unsigned i = 0; i < c->n; i++) {
-        const struct access *a = &c->of[i];
-        bool before = a->tid == tid || (known != NULL && known->of[a->tid] > (int16_t)a->epoch);
-        if (!before && (a->mask & mask) != 0 && ((a->how | how) & WRITES) != 0 && (a->how & how & ATOMIC) == 0) {
-            run_result.pc[0] = a->pc;
-            run_result.pc[1] = pc;
-            run_result.racer = a->tid;
-            in_bug("data race", "%s %s and %s %s are not ordered", a->how & ATOMIC ? "an atomic" : "a plain",
-                   a->how & WRITES ? "write" : "read", how & ATOMIC ? "an atomic" : "a plain",
-                   how & WRITES ? "write" : "read");
-        }
-        /* What would race with the former and not with this one must stay. */
-        if (before && (a->mask & ~mask) == 0 && (how & WRITES) >= (a->how & WRITES) &&
-            (how & ATOMIC) <= (a->how & ATOMIC))
-            continue;
-        c->of[kept++] = *a;
+    for (unsigned i = 0; i < c->n; i++)
+        if (!covered(&c->of[i], &now, known))
+            c->of[kept++] = c->of[i];
+    for (uint32_t *from = &c->more; *from != 0;) {
+        struct other *o = &others[*from];
+        if (covered(&o->of, &now, known))
+            *from = o->next;
+        else
+            from = &o->next;
     }
-    if (kept == INLINE) {
-        memmove(&c->of[0], &c->of[1], sizeof(c->of[0]) * (INLINE - 1));
-        kept--;
-    }
-    c->of[kept] = (struct access){pc, epoch, (uint8_t)tid, (uint8_t)mask, (uint8_t)how};
-    c->n = (uint16_t)(kept + 1);
+    if (c->atomics)
+        against_atomics((const char *)((uintptr_t)at & ~(uintptr_t)7), &now, known);
+    if (kept == INLINE)
+        keep_other(c, now);
+    else
+        c->of[kept++] = now;
+    c->n = (uint16_t)kept;
+}
+
+/* An atomic access lies in one cell: it is aligned. */
+void run_atomic(uint64_t address, size_t size, unsigned tid, uint32_t pc)
+{
+    struct cell *c = fresh_cell((const char *)address);
+    if (c == NULL)
+        return;
+    c->atomics = true;
+    if (c->n == 0 && c->more == 0)
+        return;
+    struct access now = {.pc = pc, .tid = (uint8_t)tid, .how = ATOMIC | WRITES};
+    now.mask = (uint8_t)(((1U << size) - 1) << (address & 7));
+    const struct clock *known = run_clock(tid, &now.epoch);
+    for (unsigned i = 0; i < c->n; i++)
+        if (!before(c->of[i].tid, c->of[i].epoch, now.tid, known))
+            meet(&c->of[i], &now);
+    for (uint32_t o = c->more; o != 0; o = others[o].next)
+        if (!before(others[o].of.tid, others[o].of.epoch, now.tid, known))
+            meet(&others[o].of, &now);
 }
 
 static void touch_range(const char *at, size_t size, unsigned how, unsigned tid, uint32_t pc)
@@ -95,15 +182,10 @@ static void touch_range(const char *at, size_t size, unsigned how, unsigned tid,
         unsigned offset = (unsigned)((uintptr_t)at & 7), n = 8 - offset;
         if (n > size)
             n = (unsigned)size;
-        touch(at, ((1U << n) - 1) << offset, how, tid, pc);
+        touch_plain(at, ((1U << n) - 1) << offset, how, tid, pc);
         at += n;
         size -= n;
     }
-}
-
-void run_atomic(uint64_t at, size_t size, unsigned tid, uint32_t pc)
-{
-    touch_range((const char *)at, size, ATOMIC | WRITES, tid, pc);
 }
 
 void in_plain(const void *at, size_t size, bool write, uint64_t pc)
@@ -116,6 +198,8 @@ void in_plain(const void *at, size_t size, bool write, uint64_t pc)
         run_result.pc[1] = (uint32_t)(pc - 1 - (uint64_t)in_object.base);
         in_bug("heap", "%s", wrong);
     }
+    if (write)
+        await_plain(in_cur->id, at, size);
     touch_range(at, size, write ? WRITES : 0, in_cur->id, (uint32_t)(pc - 1 - (uint64_t)in_object.base));
 }
 

@@ -13,6 +13,7 @@ struct run_options {
     unsigned bound;        /* of BOUNDED: preemptions; of PCT: changes of priority */
     uint64_t seed, budget; /* executions */
     double seconds;
+    bool resume;             /* begin with run_more() */
     uint32_t events_max;     /* of an execution */
     const uint8_t *schedule; /* of SCHEDULE: pairs of thread and choice */
     size_t schedule_n;
@@ -39,8 +40,10 @@ struct run_step {
 extern struct run_step run_trace[SLOTS_MAX];
 extern uint32_t run_traced;
 
+extern volatile uint64_t run_entries; /* how often a thread has asked for something */
+
 void run_all(void);
-uint64_t run_address(uint16_t loc);
+uint64_t place_address(uint16_t loc);
 void run_atomic(uint64_t at, size_t size, unsigned tid, uint32_t pc); /* held against plain accesses */
 void run_forget(void);                                                /* before each execution: races */
 /* What is before a thread's next access; NULL: nothing.  Its epoch: how many events it has done. */
@@ -49,5 +52,8 @@ void run_waiting(char *text, size_t size); /* who waits for what */
 
 extern volatile int run_interrupted;
 void run_tick(void); /* now and then: progress, time, splitting; run.c calls it */
+bool run_more(void); /* nothing is left to try: loads (run_stream) what is, if there is any; run.c calls it */
+void run_stream(struct stream *s); /* what is still to be tried, between two executions */
+extern uint8_t *run_seen;          /* a byte for each of the code: whether an operation there was executed */
 
 #endif

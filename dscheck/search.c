@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum item_kind { READ, PLACE, REVISIT, STEAL };
+enum item_kind { READ, PLACE, REVISIT, STEAL, ELSEWHERE /* another process has it */ };
 enum { SHARD_LEVEL = 3 };
 
 unsigned search_shard, search_shards = 1;
@@ -14,21 +14,22 @@ struct item {
     uint8_t kind, choice, level;
     uint16_t e, other, r; /* other: the write to read, or the one to come after */
     uint32_t n;           /* the graph's size then */
+    uint32_t id;          /* a digest of how the graph is reached, the same in every process */
     float weight;
 };
 
 const struct model *search_model = &model_sc;
 struct frame *search_graph;
-uint64_t search_items_made;
+uint64_t search_discarded;
 uint16_t search_order[SLOTS_MAX], search_revisited = NIL;
 int search_ordered;
 
 static struct frame **frames;
 static unsigned depth, frames_made;
 static struct item *items;
-static uint32_t top, bottom, capacity; /* items[bottom .. top) are ours */
-static uint8_t level;                  /* how many items led to the graph at hand, up to SHARD_LEVEL */
-static unsigned dealt;
+static uint32_t top, capacity;
+static uint8_t level;       /* how many items led to the graph at hand, up to SHARD_LEVEL */
+static uint32_t id, pushed; /* of the graph at hand; how many items it has pushed */
 static bool keep[SLOTS_MAX];
 static uint16_t renamed[NIL + 1];
 static double done_weight;
@@ -49,9 +50,9 @@ static struct item *push(enum item_kind kind, uint16_t e, uint16_t other)
                        .other = other,
                        .r = NIL,
                        .n = search_graph->n,
+                       .id = (id ^ ++pushed) * UINT32_C(0x9e3779b1),
                        .weight = weight,
                        .level = level < SHARD_LEVEL ? (uint8_t)(level + 1) : SHARD_LEVEL + 1};
-    search_items_made++;
     return i;
 }
 
@@ -80,9 +81,9 @@ void search_push_read(uint16_t e, uint16_t rf, unsigned choice)
     push(READ, e, rf)->choice = (uint8_t)choice;
 }
 
-void search_push_steal(uint16_t e, uint16_t rf)
+void search_push_steal(uint16_t e, uint16_t rf, unsigned choice)
 {
-    push(STEAL, e, rf);
+    push(STEAL, e, rf)->choice = (uint8_t)choice;
 }
 
 void search_push_place(uint16_t e, uint16_t after)
@@ -249,7 +250,8 @@ static void settle_revisited(uint16_t r, uint16_t w, unsigned choice)
     search_settle(r, w, choice);
     if (s->kind == BOTTOM) {
         s->cause = w;
-    } else if (s->writes && s->op < OP_CAS && s->new == s->old) { /* a compare-and-exchange that succeeds ends its loop */
+    } else if (s->writes && s->op < OP_CAS &&
+               s->new == s->old) { /* a compare-and-exchange that succeeds ends its loop */
         graph_co_remove(g, r);
         s->writes = false;
         search_revisited = r;
@@ -323,8 +325,10 @@ static bool apply_revisit(const struct item *i)
     /* Clocks first, with r as a plain read: they say where else w may come. */
     g->slot[r].kind = BOTTOM;
     graph_index(g);
-    if (search_model->order(g, search_order) < 0)
+    if (search_model->order(g, search_order) < 0) {
+        search_discarded++;
         return false;
+    }
     if (store) {
         g->slot[r].kind = EVENT;
         graph_index(g);
@@ -337,7 +341,7 @@ static bool apply_revisit(const struct item *i)
 }
 
 /* e takes its value from where another one does already; it is not in co. */
-static void read_in_vain(uint16_t e, uint16_t rf)
+static void read_in_vain(uint16_t e, uint16_t rf, uint8_t choice)
 {
     struct frame *g = search_graph;
     struct slot *s = &g->slot[e];
@@ -346,15 +350,15 @@ static void read_in_vain(uint16_t e, uint16_t rf)
     s->idx = (uint16_t)(g->count[s->tid] - 1);
     s->rf = rf;
     s->old = value_of(g, rf, s->loc);
-    s->new = effect_of(s, s->old, 0).new;
-    s->choice = 0;
+    s->new = effect_of(s, s->old, choice).new;
+    s->choice = choice;
     s->reads = s->writes = true;
     graph_porf(g, e);
     graph_read(g, e, rf);
 }
 
 /* Both cannot be: some revisit by e must make the other one go, or read e. */
-static void push_steals(uint16_t e)
+static void push_steals(uint16_t e, uint8_t choice)
 {
     struct frame *g = search_graph;
     uint16_t rf = g->slot[e].rf, loc = g->slot[e].loc;
@@ -362,8 +366,11 @@ static void push_steals(uint16_t e)
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
         if (s->loc == loc && s->kind == EVENT && s->reads && i != e && !clock_has(&g->slot[e].porf, s) &&
-            (i == other || goes(g, other, (uint16_t)i, e)) && may_revisit(g, (uint16_t)i, e))
-            push(STEAL, e, rf)->r = (uint16_t)i;
+            (i == other || goes(g, other, (uint16_t)i, e)) && may_revisit(g, (uint16_t)i, e)) {
+            struct item *made = push(STEAL, e, rf);
+            made->choice = choice;
+            made->r = (uint16_t)i;
+        }
     }
 }
 
@@ -404,14 +411,16 @@ static bool apply(const struct item *i)
         break;
     case STEAL:
         unlink_event(g, i->e);
-        read_in_vain(i->e, i->other);
+        read_in_vain(i->e, i->other, i->choice);
         if (i->r == NIL)
-            push_steals(i->e);
+            push_steals(i->e, i->choice);
         made = i->r != NIL && apply_revisit(i);
         g->slot[i->e].writes = false; /* it is not in co: for the next one who unlinks it */
         if (!made)
             return false;
         break;
+    case ELSEWHERE:
+        return false;
     case REVISIT:
         if (!is_write(s)) /* it has turned out to wait */
             return false;
@@ -420,6 +429,7 @@ static bool apply(const struct item *i)
         break;
     }
     search_ordered = search_model->order(search_graph, search_order);
+    search_discarded += search_ordered < 0;
     return search_ordered >= 0;
 }
 
@@ -430,13 +440,19 @@ bool search_next(void)
         while (depth > 1 && top <= frames[depth - 1]->base)
             depth--;
         search_graph = frames[depth - 1];
-        if (top <= bottom)
+        if (top == 0)
             return false;
         struct item i = items[--top];
-        level = i.level;
-        /* Shards deal the subtrees of one level out among them; what lies above, each walks through. */
-        if (level == SHARD_LEVEL && search_shards > 1 && dealt++ % search_shards != search_shard)
+        if (i.kind == ELSEWHERE)
             continue;
+        level = i.level;
+        id = i.id;
+        pushed = 0;
+        /* Shards deal the subtrees of one level out among them; what lies above, each walks through. */
+        if (level == SHARD_LEVEL && search_shards > 1 && (id >> 8) % search_shards != search_shard) {
+            done_weight += (double)i.weight;
+            continue;
+        }
         if (apply(&i))
             return true;
         done_weight += (double)weight;
@@ -450,11 +466,70 @@ bool search_counts(void)
 
 bool search_splits(void)
 {
-    return top - bottom >= 2;
+    unsigned ours = 0;
+    for (uint32_t i = 0; i < top && ours < 2; i++)
+        ours += items[i].kind != ELSEWHERE;
+    return ours == 2;
 }
 
+/* The older an item, the more there is behind it: of the two halves each has every other one. */
 void search_split(bool older)
 {
-    uint32_t middle = bottom + (top - bottom) / 2;
-    *(older ? &top : &bottom) = middle;
+    bool mine = older;
+    for (uint32_t i = 0; i < top; i++)
+        if (items[i].kind != ELSEWHERE) {
+            if (!mine)
+                items[i].kind = ELSEWHERE;
+            mine = !mine;
+        }
+}
+
+void search_clear(void)
+{
+    top = 0;
+    depth = 1;
+    search_graph = frames[0];
+    weight = 0;
+}
+
+static void stream_frame(struct stream *s, struct frame *g)
+{
+    uint32_t n = g->n, places = g->places;
+    stream(s, &n, sizeof(n));
+    stream(s, &places, sizeof(places));
+    stream(s, &g->base, sizeof(g->base));
+    if (s->loads) {
+        g->n = g->places = 0;
+        while (g->n < n)
+            graph_append(g, EVENT, 0);
+        if (places > 0)
+            graph_place(g, (uint16_t)(places - 1));
+    }
+    stream(s, g->slot, n * sizeof(*g->slot));
+    stream(s, g->place, places * sizeof(*g->place));
+    if (s->loads)
+        graph_index(g);
+}
+
+void search_stream(struct stream *s)
+{
+    stream(s, &top, sizeof(top));
+    stream(s, &depth, sizeof(depth));
+    if (s->loads) {
+        if (top > capacity) {
+            capacity = top;
+            items = realloc(items, capacity * sizeof(*items));
+            if (items == NULL)
+                abort();
+        }
+        search_revisited = NIL;
+    }
+    stream(s, &weight, sizeof(weight));
+    stream(s, items, top * sizeof(*items));
+    for (unsigned d = 0; d < depth; d++) {
+        if (d == frames_made && (frames[frames_made++] = calloc(1, sizeof(struct frame))) == NULL)
+            abort();
+        stream_frame(s, frames[d]);
+    }
+    search_graph = frames[depth - 1];
 }

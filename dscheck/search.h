@@ -19,10 +19,11 @@
 #define DSCHECK_SEARCH_H
 
 #include "graph.h"
+#include "stream.h"
 
 extern const struct model *search_model;
 extern struct frame *search_graph; /* the graph at hand */
-extern uint64_t search_items_made;
+extern uint64_t search_discarded;  /* graphs that were made and are not consistent: work in vain */
 
 /* The events of search_graph in an order of execution, by the last search_next(). */
 extern uint16_t search_order[];
@@ -35,7 +36,7 @@ void search_init(void);
 bool search_next(void); /* false: nothing is left */
 
 void search_push_read(uint16_t e, uint16_t rf, unsigned choice);
-void search_push_steal(uint16_t e, uint16_t rf); /* whose value another one takes */
+void search_push_steal(uint16_t e, uint16_t rf, unsigned choice); /* whose value another one takes */
 void search_push_place(uint16_t e, uint16_t after);
 void search_push_revisits(uint16_t w);
 
@@ -44,9 +45,13 @@ void search_settle(uint16_t e, uint16_t rf, unsigned choice);
 /* A revisited read-modify-write that would store what it read turns out to be no loop: it writes. */
 void search_write_part(uint16_t e);
 
-/* Of several processes that have the same stack, one goes on with its older half, one with its newer half. */
+/* Of two processes that have the same stack, each goes on with a half of it, one of them with that of the oldest item. */
 bool search_splits(void);
 void search_split(bool older);
+
+/* What is still to be tried, between two executions. */
+void search_stream(struct stream *s);
+void search_clear(void); /* nothing is */
 
 extern unsigned search_shard, search_shards; /* this one, of so many */
 bool search_counts(void);                    /* whether the graph at hand is this shard's */

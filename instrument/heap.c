@@ -65,6 +65,14 @@ static struct block *block_at(const char *at)
     return low < h->n ? &h->block[low] : NULL;
 }
 
+const char *in_heap_block(unsigned thread, unsigned i, size_t *size)
+{
+    if (thread >= used || i >= heap[thread].n)
+        return NULL;
+    *size = heap[thread].block[i].size;
+    return heap[thread].block[i].at;
+}
+
 static void *allocate(size_t size, size_t align, bool zero)
 {
     unsigned t = in_cur->id;

@@ -46,6 +46,9 @@ void in_trampoline(void);
         in_cur->pc = (uint64_t)__builtin_return_address(0); \
     } while (0)
 
+/* The same of what changes nothing of its own, so that a look ahead may pass. */
+#define IN_CALL_READS() (in_cur->pc = (uint64_t)__builtin_return_address(0))
+
 /* Whether a thread of the code under test is running, rather than the runtime itself. */
 static inline bool in_explored(void)
 {
@@ -56,6 +59,9 @@ void in_world_init(void);  /* once: stacks, heap, shadow */
 void in_world_reset(void); /* before each execution: memory as it was after the constructors */
 void in_thread_start(unsigned id, unsigned parent, void *(*fn)(void *), void *arg);
 void in_image(const char *path); /* load the code under test */
+void in_thread_done(void);       /* destroys the values of its keys */
+void in_keys_reset(void);
+void in_sync_reset(void);
 
 /* The code under test. */
 struct in_object {
@@ -79,10 +85,34 @@ void in_heap_reset(void);
 /* NULL, or what is wrong with reading or writing these bytes of the heap. */
 const char *in_heap_wrong(const char *at, size_t size, bool write);
 bool in_is_heap(const void *p);
+/* The i-th block of a thread, with its size; NULL: it has fewer. */
+const char *in_heap_block(unsigned thread, unsigned i, size_t *size);
 const char *in_heap_leak(char *text, size_t size); /* at the end: a block that nothing points to */
 extern bool in_reuse, in_malloc_fail, in_spurious_wake;
 
+/* ---- values of 16 bytes, by number (wide.c) ---- */
+
+extern struct in_wide {
+    uint64_t half[2];
+} in_wide[];
+extern uint32_t in_wides;
+uint64_t in_wide_number(const void *at);
+void in_wide_again(void); /* the table is another one */
+
+/* ---- what the code under test says (names.c) ---- */
+
+enum { IN_NAMES = 256 };
+extern struct in_name {
+    const volatile void *at;
+    char text[32];
+} in_name[IN_NAMES];
+extern unsigned in_names;
+
 /* ---- hooks of the runtime ---- */
+
+/* What must hold from here on, and until here: dscheck.h. */
+void in_invariant(bool (*holds)(void));
+void in_invariant_end(void);
 
 /* A plain access, from the code at pc. */
 void in_plain(const void *at, size_t size, bool write, uint64_t pc);

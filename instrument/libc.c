@@ -109,30 +109,13 @@ _Noreturn void ex_exit(int code)
     __builtin_unreachable();
 }
 
-/* ---- what programs for other checkers call, and ours ---- */
-
-void ex_assume(int condition);
-void ex_assume(int condition)
-{
-    IN_CALL();
-    if (!condition)
-        in_op(0, 0, 0, 0, 0, OP_ASSUME * 8);
-}
+/* ---- what programs for other checkers call ---- */
 
 _Noreturn void ex_error(void);
 _Noreturn void ex_error(void)
 {
     IN_CALL();
     in_bug("assertion", "the program called its error function");
-}
-
-int ex_choose(int n);
-int ex_choose(int n)
-{
-    IN_CALL();
-    if (n < 1 || n > 255)
-        in_bug("misuse", "dscheck_choose(%d): from 1 to 255", n);
-    return (int)IN_OP(OP_CHOOSE, 0, 0, n, 0);
 }
 
 /* ---- output is dropped, time stands still, yielding does nothing ---- */

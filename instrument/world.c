@@ -104,10 +104,10 @@ void in_world_init(void)
 
 static bool has_tls[IN_THREADS];
 
-void in_sync_reset(void);
 void in_world_reset(void)
 {
     in_sync_reset();
+    in_keys_reset();
     if (in_object.data != NULL)
         memcpy(in_object.data, in_object.saved, (size_t)(in_object.data_end - in_object.data));
     for (unsigned t = 0; t < IN_THREADS; t++) {
@@ -123,7 +123,6 @@ void in_thread_main(void)
 {
     struct in_thread *t = in_cur;
     t->result = t->fn(t->arg);
-    extern void in_thread_done(void); /* keys, if there are any */
     in_thread_done();
     in_op(0, 0, 0, 0, 0, OP_END * 8);
     __builtin_unreachable();

@@ -2,9 +2,10 @@
 """Curves of a metric against a factor, one per series, with intervals: shared by the figures."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -112,21 +113,22 @@ def pooled_table(data: Data, metric: str, percent: float, panel: str) -> pd.Data
     rows = []
     name = f"{metric} p{percent:g}"
     for key, about, hist in histograms(data, metric):
-        counts, highs = tidy.count_matrix(hist)
-        if counts.sum() >= tidy.samples_needed(percent):
-            estimate = stats.pooled_percentile(counts, highs, percent)
+        estimate = stats.pooled(hist, percent)
+        if estimate.n:
             rows.append(_row(data, key, estimate, about, name, str(hist["unit"].iloc[0]), panel))
     return pd.DataFrame(rows, columns=style.TABLE)
 
 
 # -- drawing --------------------------------------------------------------------------------------
 
-def _shifts(labels: Sequence[str], xs: Sequence[float]) -> dict[str, float]:
-    """A small step sideways for each series, so that equal points do not hide each other."""
-    values = sorted(set(xs))
-    gap = min(np.diff(values)) if len(values) > 1 else 1.0
-    step = min(0.05, 0.24 / max(1, len(labels))) * gap
-    return {name: (i - (len(labels) - 1) / 2) * step for i, name in enumerate(labels)}
+def _sideways(xs: pd.Series[float], index: int, of: int, log: bool) -> Callable[[Any], Any]:
+    """A step for each series, so that equal points do not hide each other: they stand side by side
+    around their value, by half a marker each, and closer where the values are close."""
+    values = np.array(sorted(set(xs)), dtype=float)
+    values = np.log(values) if log else values
+    gap, span = (np.diff(values).min(), np.ptp(values)) if len(values) > 1 else (1.0, 1.0)
+    step = min(0.024 * span, 0.7 * gap / of) * (index - (of - 1) / 2)
+    return (lambda x: x * math.exp(step)) if log else lambda x: x + step
 
 
 def dash(label_text: str, labels: Sequence[str]) -> Any:
@@ -145,14 +147,14 @@ def shade(ax: Axes, rows: pd.DataFrame) -> None:
     ax.set_xlim(low, high)
 
 
-def curve(ax: Axes, rows: pd.DataFrame, labels: Sequence[str]) -> None:
+def curve(ax: Axes, rows: pd.DataFrame, labels: Sequence[str], log_x: bool = False) -> None:
     """Lines, intervals, and open markers where there are more workers than cores."""
-    shifts = _shifts(labels, rows["x"].tolist())
-    for name in labels:
+    for index, name in enumerate(labels):
         part = rows[rows["series"].eq(name)].sort_values("x")
         if part.empty:
             continue
-        ink, x = style.colour(name), part["x"] + shifts[name]
+        ink = style.colour(name)
+        x = _sideways(rows["x"], index, len(labels), log_x)(part["x"])
         ax.plot(x, part["median"], color=ink, ls=dash(name, labels), zorder=2)
         known = part["low"].notna() & part["high"].notna()
         middle, low, high = (part.loc[known, c] for c in ("median", "low", "high"))
@@ -163,7 +165,7 @@ def curve(ax: Axes, rows: pd.DataFrame, labels: Sequence[str]) -> None:
             point = part["oversubscribed"].eq(over)
             ax.plot(x[point], part.loc[point, "median"], ls="none", marker=style.marker(name),
                     color=ink, markerfacecolor="white" if over else ink, markeredgewidth=0.9,
-                    zorder=4)
+                    zorder=4, clip_on=False)
 
 
 def handles(labels: Sequence[str]) -> list[Line2D]:
@@ -178,10 +180,13 @@ def y_range(rows: pd.DataFrame) -> tuple[float, float]:
 
 
 def panel(ax: Axes, rows: pd.DataFrame, labels: Sequence[str], y_label: str, x_label: str,
-          scale: str = "log") -> None:
-    """One panel: log (positive values), symlog (counts that may be zero) or linear from zero."""
-    curve(ax, rows, labels)
+          scale: str = "log", log_x: bool = False) -> None:
+    """One panel: log (positive values), symlog (counts that may be zero) or linear from zero.
+    `log_x`: the caller will make the other axis logarithmic."""
+    curve(ax, rows, labels, log_x)
     style.x_ticks(ax, rows["x"].tolist())
+    if rows["series"].nunique() > 1:                # a label for all that stand around it
+        ax.tick_params(axis="x", length=0)
     low, high = y_range(rows)
     unit = str(rows["unit"].iloc[0])
     formatter = style.FuncFormatter(style.FORMATS.get(unit, style.count))
@@ -256,6 +261,8 @@ def notes(data: Data, rows: pd.DataFrame, pooled: bool = False) -> list[str]:
         if flag in flags:
             out.append(text)
     out += few_blocks(rows)
+    if rows["series"].nunique() > 1:
+        out.append("Series stand side by side around each value on the x axis.")
     cores = data.prov.get("cores")
     if rows["oversubscribed"].any():
         text = f" ({cores:g})" if isinstance(cores, (int, float)) else ""

@@ -50,9 +50,17 @@ def panels(data: curves.Data, wanted: Sequence[Panel]) -> list[pd.DataFrame]:
     return parts
 
 
+def wide(rows: pd.DataFrame) -> bool:
+    """Does x have to be logarithmic?"""
+    return bool(rows["x"].min() > 0 and rows["x"].max() > 10 * rows["x"].min())
+
+
 def log_x(ax: Axes, rows: pd.DataFrame, unit: str) -> None:
-    if rows["x"].min() > 0 and rows["x"].max() > 10 * rows["x"].min():
+    if wide(rows):
         style.log_axis(ax.xaxis, rows["x"].min(), rows["x"].max(), unit, 1.4)
+        xs = sorted(set(rows["x"]))
+        if len(xs) <= 5:  # those that were measured
+            ax.xaxis.set_major_locator(style.FixedLocator(xs))
 
 
 def draw_panel(ax: Axes, rows: pd.DataFrame, data: curves.Data, panel: Panel, x_label: str,
@@ -61,7 +69,8 @@ def draw_panel(ax: Axes, rows: pd.DataFrame, data: curves.Data, panel: Panel, x_
         ax.set_axis_off()
         ax.text(0.5, 0.5, "not in the data", ha="center", va="center", transform=ax.transAxes)
         return
-    curves.panel(ax, rows, data.labels, panel.label, x_label, panel.scale)
+    curves.panel(ax, rows, data.labels, panel.label, x_label, panel.scale,
+                 wide(rows))
     log_x(ax, rows, x_unit)
     ax.set_title(panel.title)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packet server, all six panels of M's figure 7.1 in its order, against workers."""
+"""Packet server, the six panels of M's figure 7.1 in its order, against workers."""
 from __future__ import annotations
 
 import sys
@@ -9,7 +9,7 @@ import pandas as pd
 
 import style
 import curves
-import packet_latency
+from experiments.runner import tidy
 
 NAME = "packet_m7_1"
 #: title, metrics, label, scale; a number in place of metrics is a percentile of the latency
@@ -32,31 +32,33 @@ def rows_of(data: curves.Data, title: str, what: list[str] | float) -> pd.DataFr
         return pd.DataFrame(columns=style.TABLE)
 
 
+def missing(title: str, what: list[str] | float) -> str:
+    """Why a panel is left out."""
+    if isinstance(what, float):
+        return f"{title} (fewer than {tidy.samples_needed(what):,} samples a cell)"
+    return f"{title} (not in the data)"
+
+
 def draw(path: Path, out: Path) -> None:
     data = curves.read(path, "packet")
-    parts = [rows_of(data, title, what) for title, what, _label, _scale in PANELS]
-    rows = pd.concat(parts, ignore_index=True)
-    if rows.empty:
+    drawn = [(panel, rows_of(data, panel[0], panel[1])) for panel in PANELS]
+    absent = [missing(title, what) for (title, what, *_), part in drawn if part.empty]
+    drawn = [(panel, part) for panel, part in drawn if not part.empty]
+    if not drawn:
         raise style.NoData("none of the six panels has data")
+    rows = pd.concat([part for _panel, part in drawn], ignore_index=True)
     titles = [style.title_of(x) for x in data.labels]
     said = curves.notes(data, rows)
     said.insert(1, "Latencies are pooled over the repetitions and invocations of a cell; their "
                    "intervals resample invocations.")
+    if absent:
+        said.append(f"Left out: {'; '.join(absent)}.")
     count, _columns = style.legend_rows(titles, style.PAGE)
-    fig, axes = style.page(6, style.PAGE, said, legend_rows=count, rows=2, height=1.55,
-                           titles=True)
-    for ax, part, (title, what, label, scale) in zip(axes, parts, PANELS):
-        if isinstance(what, float):
-            packet_latency.draw_panel(ax, part, what, data, label)
-        elif part.empty:
-            ax.set_axis_off()
-            ax.text(0.5, 0.5, "not in the data", ha="center", va="center",
-                    transform=ax.transAxes)
-        else:
-            curves.panel(ax, part, data.labels, label, curves.X_NAMES.get(data.x, data.x), scale)
+    fig, axes = style.page(len(drawn), style.PAGE, said, legend_rows=count,
+                           rows=min(2, len(drawn)), height=1.55, titles=True, left=0.68)
+    for ax, ((title, _what, label, scale), part) in zip(axes, drawn):
+        curves.panel(ax, part, data.labels, label, curves.X_NAMES.get(data.x, data.x), scale)
         ax.set_title(title)
-        if ax in axes[:3]:
-            ax.set_xlabel("")
     style.legend(fig, curves.handles(data.labels), titles, style.PAGE)
     style.footer(fig, data.prov)
     style.save(fig, out, NAME)

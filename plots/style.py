@@ -43,6 +43,10 @@ OTHERS = {
     "block": ("#0072B2", "o"), "spin": ("#D55E00", "s"), "spin-block": ("#009E73", "^"),
     "none": ("#7F7F7F", "X"), "tsc": ("#009E73", "^"), "vdso": ("#0072B2", "o"),
     "syscall": ("#D55E00", "s"),
+    "heap": ("#0072B2", "o"), "wheel": ("#D55E00", "s"),
+    "next": ("#0072B2", "o"), "utility": ("#D55E00", "s"), "lock": ("#009E73", "^"),
+    "pooled": ("#0072B2", "o"), "mmap": ("#D55E00", "s"), "malloc": ("#009E73", "^"),
+    "split": ("#CC79A7", "D"), "asm": ("#0072B2", "o"), "ucontext": ("#D55E00", "s"),
 }
 ALIASES = {"boost.fiber": "boost"}
 NAMES = {"pthread": "pthreads", "boost": "Boost.Fiber", "go": "Go"}
@@ -167,15 +171,16 @@ def page(panels: int, width: float, notes: Sequence[str], legend_rows: int = 1, 
     lines = wrap(notes, width)
     top = 0.08 + 0.17 * legend_rows + (0.17 if titles else 0.0)
     bottom = 0.42 + LINE * (len(lines) + footer_lines(width)) + 0.08
-    gap = 0.62 if titles else 0.45
+    gap = 0.7 if titles else 0.45
     total = top + rows * height + (rows - 1) * gap + bottom
     fig = plt.figure(figsize=(width, total))
     columns = math.ceil(panels / rows)
     right, between = 0.08, left + 0.06
-    wide = (width - left - right - (columns - 1) * between) / columns
     axes = []
     for index in range(panels):
         row, column = divmod(index, columns)
+        here = min(columns, panels - row * columns)         # fewer, wider ones in the last row
+        wide = (width - left - right - (here - 1) * between) / here
         y = total - top - height - row * (height + gap)
         axes.append(fig.add_axes(((left + column * (wide + between)) / width, y / total,
                                   wide / width, height / total)))
@@ -208,7 +213,8 @@ def footer_text(prov: dict[str, Any]) -> list[str]:
     version = f", version {prov['version']}" if prov.get("version") else ""
     machine = str(prov.get("machine") or "machine unknown")
     cores = f", {prov['cores']} cores" if prov.get("cores") else ""
-    return [f"matrix {prov.get('matrix') or 'unknown'}, commit {commit}{version}",
+    quick = f", {prov['quick']}" if prov.get("quick") else ""
+    return [f"matrix {prov.get('matrix') or 'unknown'}{quick}, commit {commit}{version}",
             f"{machine}{cores}, {prov.get('date') or 'date unknown'}"]
 
 

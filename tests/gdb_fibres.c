@@ -72,10 +72,19 @@ static void *first(void *arg)
     return arg;
 }
 
+/* Nobody will wake "lost": the process ends by abort. */
+static void *deadlock(void *arg)
+{
+    sleeper = named("lost", waits);
+    joins(arg);
+    return arg;
+}
+
 int main(int argc, char **argv)
 {
+    bool stuck = argc > 1 && strcmp(argv[1], "deadlock") == 0;
     die = argc > 1 && strcmp(argv[1], "abort") == 0;
     struct tn_config config = TN_CONFIG_INIT;
     config.workers = 1;
-    return tn_run(&config, first, NULL, NULL);
+    return tn_run(&config, stuck ? deadlock : first, NULL, NULL);
 }

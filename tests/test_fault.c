@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifndef TEST_JUMPS
@@ -140,6 +141,21 @@ static void test_large_frame(void)
     CHECK_EQUAL(strstr(err, "past the guard") != NULL, TEST_JUMPS);
 }
 
+static void little_memory(void)
+{
+    struct rlimit limit = {UINT64_C(256) << 20, UINT64_C(256) << 20};
+    setrlimit(RLIMIT_AS, &limit);
+}
+
+/* A split stack has no end but that of memory, and a call cannot return an error: libgcc says so and aborts. */
+static void test_split(void)
+{
+    if (!build_has("stacks=split"))
+        SKIP("made for split stacks");
+    CHECK(died(run((struct way){overflow, 1, 0, little_memory}), SIGABRT));
+    CHECK(has("unable to allocate additional stack space"));
+}
+
 static void test_others_pass(void)
 {
     CHECK(died(run((struct way){null_access, 1, 0, NULL}), SIGSEGV));
@@ -234,6 +250,7 @@ int main(void)
     static const struct test tests[] = {
         {"an overflow names the fibre, and kills", test_told},
         {"a large frame", test_large_frame},
+        {"a split stack ends with memory", test_split},
         {"other faults pass without a word", test_others_pass},
         {"the application's handler comes next", test_chained},
         {"faults on purpose; no handler is left behind", test_on_purpose},

@@ -8,6 +8,7 @@
  * heavy fence nothing else in the suites would notice.
  */
 #include "harness.h"
+#include "keeper.h"
 #include "platform.h"
 
 #include <pthread.h>
@@ -148,11 +149,47 @@ static void test_visits(void)
         harness_note("status %x: %s", (unsigned)status, err);
 }
 
+/* ---- the timekeeper is hurried (keeper.h) ---- */
+
+static struct tn_keeper keeper;
+
+static void *pauses(void *arg)
+{
+    *(bool *)arg = tn_keeper_pause(&keeper, tn_now() + UINT64_C(3600000000000), true);
+    return NULL;
+}
+
+static void test_hurry(void)
+{
+    pthread_t thread;
+    bool hurried = false;
+    atomic_init(&keeper.word, TN_KEEPER_AWAKE);
+    atomic_init(&keeper.until, 0);
+    CHECK(!tn_keeper_hurry(&keeper, 1)); /* it does not sleep, or does not want to be */
+    CHECK(!tn_keeper_pause(&keeper, tn_now() + 1000, false));
+    CHECK(!tn_keeper_hurry(&keeper, 1));
+    CHECK(!tn_keeper_pause(&keeper, tn_now() + 1000, true)); /* nobody hurries it */
+    if (!CHECK_EQUAL(pthread_create(&thread, NULL, pauses, &hurried), 0))
+        return;
+    CHECK(EVENTUALLY(atomic_load(&keeper.until) != 0));
+    nap_us(1000);                                 /* until it sleeps */
+    CHECK(!tn_keeper_hurry(&keeper, TN_FOREVER)); /* a later timer */
+    CHECK(tn_keeper_hurry(&keeper, tn_now() + 1000));
+    CHECK(!tn_keeper_hurry(&keeper, 1)); /* another one did */
+    for (int i = 0; i < 1000; i++) {     /* should it have slept later than that */
+        nap_us(100);
+        tn_unpark(&keeper.word, 1);
+    }
+    CHECK_EQUAL(pthread_join(thread, NULL), 0); /* in less than an hour */
+    CHECK(hurried);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         {"light against heavy fence", test_membarrier},
         {"the same without membarrier", test_visits},
+        {"the timekeeper is hurried", test_hurry},
     };
     program = argv[0];
     if (argc > 1 && strcmp(argv[1], "--visits") == 0)

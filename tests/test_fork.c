@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 static tn_runtime *rt;
 static tn_fibre *waits, *ended;
 static tn_waiter waiter;
+static tn_token token;
 
 static void *echo(void *arg)
 {
@@ -116,6 +118,12 @@ static int refused(void)
     return wrong;
 }
 
+static void *waits_with_token(void *arg)
+{
+    tn_wait_prepare();
+    return tn_wait(TN_FOREVER, &token) == ECANCELED ? arg : NULL;
+}
+
 static void *spawn_in_child(void *arg)
 {
     tn_fibre *f;
@@ -123,7 +131,16 @@ static void *spawn_in_child(void *arg)
     for (int i = 0; i < 50; i++)
         if (tn_spawn(&f, NULL, echo, arg) != 0 || tn_join(f, &value) != 0 || value != arg)
             return NULL;
-    if (tn_spawn(&f, &(struct tn_attr){.runtime = rt}, echo, NULL) != EPERM) /* still refused */
+    if (tn_spawn(&f, &(struct tn_attr){.runtime = rt}, echo, NULL) != EPERM) /* still refused, to fibres too */
+        return NULL;
+    if (tn_join(waits, NULL) != EPERM || tn_join_until(waits, NULL, tn_now(), NULL) != EPERM ||
+        tn_join(ended, NULL) != EPERM || tn_detach(waits) != EPERM || tn_wake(waiter))
+        return NULL;
+    if (tn_spawn(&f, NULL, waits_with_token, arg) != 0)
+        return NULL;
+    tn_yield();
+    tn_token_fire(&token);
+    if (tn_join(f, &value) != 0 || value != arg || !tn_token_fired(&token))
         return NULL;
     return tn_blocking(echo, arg, &value) == 0 && tn_sleep(1000) == 0 ? value : NULL;
 }
@@ -133,7 +150,7 @@ static int goes_on(void)
     struct tn_config c = with(2, NULL);
     void *value = NULL;
     int wrong = refused();
-    if (wrong == 0 && !build_has("sanitize=thread")) /* which allows no thread in such a child */
+    if (wrong == 0 && !build_has("sanitize=thread")) /* which knows no thread that is made in such a child */
         wrong = tn_run(&c, spawn_in_child, &c, &value) != 0 || value != &c ? 1 << 7 : 0;
     return wrong;
 }
@@ -194,6 +211,7 @@ static void in_fibre(void *(*fn)(void *), struct in_child *in)
 static void test_goes_on(void)
 {
     struct in_child in = {.fn = goes_on};
+    tn_token_init(&token);
     start();
     fork_and(&in);
     went_on(&in, "plain thread");
@@ -201,6 +219,49 @@ static void test_goes_on(void)
     went_on(&in, "fibre");
     in_fibre(fork_in_call, &in);
     went_on(&in, "blocking call");
+    stop();
+}
+
+/* Of the parent's token the child's firing tells nobody in the parent, and it ends, whoever was at the token when the
+ * process forked. */
+static atomic_bool enough;
+
+static void *comes_and_goes(void *arg)
+{
+    while (!atomic_load(&enough))
+        tn_sleep_until(tn_now() + 1, &token);
+    return arg;
+}
+
+static int fires(void)
+{
+    tn_token_fire(&token);
+    return !tn_token_fired(&token);
+}
+
+static void test_token(void)
+{
+    struct in_child in = {.fn = fires};
+    tn_fibre *with_token, *busy[2];
+    tn_token_init(&token);
+    start();
+    atomic_store(&enough, false);
+    CHECK_EQUAL(tn_spawn(&with_token, &(struct tn_attr){.runtime = rt}, waits_with_token, &token), 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQUAL(tn_spawn(&busy[i], &(struct tn_attr){.runtime = rt}, comes_and_goes, NULL), 0);
+    for (int i = 0; i < 40; i++) {
+        fork_and(&in);
+        if (!CHECK(exited(in.status, 0)))
+            break;
+    }
+    CHECK(!tn_token_fired(&token));
+    atomic_store(&enough, true);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQUAL(tn_join(busy[i], NULL), 0);
+    tn_token_fire(&token);
+    void *value = NULL;
+    CHECK_EQUAL(tn_join(with_token, &value), 0);
+    CHECK(value == &token);
     stop();
 }
 
@@ -219,6 +280,7 @@ int main(void)
     static const struct test tests[] = {
         {"a child that execs", test_exec},
         {"a child that goes on", test_goes_on},
+        {"a token of the parent", test_token},
         {"a fibre that returns in a child", test_returns},
     };
     return HARNESS_RUN("fork", tests);

@@ -211,7 +211,7 @@ static tn_token token;
 static void *waits_long(void *arg)
 {
     tn_wait_prepare();
-    int rc = tn_wait(tn_now() + UINT64_C(1000000000) * (1 + (uintptr_t)arg % 4000), &token);
+    int rc = tn_wait(tn_now() + UINT64_C(1000000000) * (100 + (uintptr_t)arg % 4000), &token);
     atomic_fetch_add(&cancelled, rc == ECANCELED);
     return NULL;
 }

@@ -127,15 +127,32 @@ static void test_two_runtimes(void)
         CHECK_EQUAL(tn_stop(rt[k]), 0);
 }
 
-static void *across(void *other) /* a fibre of one runtime spawns in the other, joins, and stays where it is */
+struct answer {
+    tn_cluster *from;
+    tn_waiter waiter;
+};
+
+static void *answers(void *answer)
+{
+    struct answer *a = answer;
+    a->from = tn_cluster_self();
+    CHECK(tn_wake(a->waiter));
+    return NULL;
+}
+
+/* A fibre of one runtime spawns in the other, is woken from there, and stays where it is. Joining does not cross. */
+static void *across(void *other)
 {
     tn_cluster *mine = tn_cluster_self();
     for (int i = 0; i < 50; i++) {
         tn_fibre *f;
-        void *value = NULL;
-        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.cluster = other}, stay_home, other), 0);
-        CHECK_EQUAL(tn_join(f, &value), 0);
-        CHECK(value == other);
+        struct answer a = {NULL, tn_wait_prepare()};
+        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.cluster = other}, answers, &a), 0);
+        CHECK_EQUAL(tn_wait(TN_FOREVER, NULL), 0);
+        CHECK(a.from == other);
+        CHECK_EQUAL(tn_join(f, NULL), EPERM);
+        CHECK_EQUAL(tn_join_until(f, NULL, 0, NULL), EPERM);
+        CHECK_EQUAL(tn_detach(f), 0);
         CHECK(tn_cluster_self() == mine);
     }
     CHECK_EQUAL(tn_migrate(other), EINVAL);

@@ -140,6 +140,8 @@ static void test_guard(void)
     unsigned alone = 0;
     if (build_has("sanitize=address") || build_has("sanitize=thread"))
         SKIP("the sanitizer handles the signal itself");
+    if (build_has("stacks=malloc") || build_has("stacks=split"))
+        SKIP("stacks without guards");
     for (unsigned who = 0; who < CROWD; who += 3) /* more than a slab has; the 30th is the highest of the first */
         alone += !exited(overflow((struct overflow){.who = who}), ON_GUARD);
     CHECK(alone <= 3); /* the lowest of each slab, and who is above the fibre that spawned them */
@@ -247,7 +249,7 @@ struct life {
 static void *many_lives(void *arg)
 {
     const struct life *life = arg;
-    unsigned rounds = few || !build_has("sanitize=none") ? FEW_ROUNDS : ROUNDS;
+    unsigned rounds = few || !build_has("sanitize=none") || !build_has("stacks=pooled") ? FEW_ROUNDS : ROUNDS;
     uint64_t refills = counter(tn_cluster_self(), "stack_refill");
     n_seen = 0;
     wrong = 0;

@@ -3,6 +3,7 @@
  * Work behind a hog, while the other worker is never idle: its fibres yield to each other until that work has run.
  * Thieves that steal only when they have nothing to run would wait for ever (003 §4.4.4).
  */
+#include <errno.h>
 #include <stdatomic.h>
 
 #include "harness.h"
@@ -51,6 +52,57 @@ static void *first(void *arg)
         tn_join(f[i], NULL);
     tn_join(h, NULL);
     return arg;
+}
+
+/* ---- work that is placed with a worker that has left, while the last one is never idle ---- */
+
+static tn_waiter sleeper;
+static atomic_bool sleeps;
+
+static void *sleeps_on_1(void *arg)
+{
+    while (tn_worker_self() != 1)
+        tn_sleep(100000);
+    sleeper = tn_wait_prepare();
+    atomic_store(&sleeps, true);
+    tn_wait(TN_FOREVER, NULL);
+    atomic_store(&ran, SPAWNED);
+    return arg;
+}
+
+static void *keeps_busy(void *arg)
+{
+    while (atomic_load(&ran) < SPAWNED)
+        tn_yield();
+    return arg;
+}
+
+static void *first_of_left(void *arg)
+{
+    tn_fibre *f, *g;
+    uintptr_t handle;
+    CHECK_EQUAL(tn_spawn(&f, NULL, sleeps_on_1, NULL), 0);
+    while (!atomic_load(&sleeps))
+        tn_yield();
+    tn_sleep(1000000); /* so that it is off its stack before its worker leaves, as a rule */
+    CHECK_EQUAL(tn_workers_remove(tn_cluster_self(), 1), 0);
+    while (tn_worker_thread(tn_cluster_self(), 1, &handle) != ESRCH)
+        tn_sleep(100000);
+    CHECK_EQUAL(tn_spawn(&g, NULL, keeps_busy, NULL), 0);
+    CHECK(tn_wake(sleeper)); /* into the inbox of worker 1 */
+    keeps_busy(arg);
+    tn_join(f, NULL);
+    tn_join(g, NULL);
+    return arg;
+}
+
+static void left_behind(void)
+{
+    struct tn_config config = with(2, "fifo:place=home");
+    atomic_store(&ran, 0);
+    atomic_store(&sleeps, false);
+    CHECK_EQUAL(tn_run(&config, first_of_left, NULL, NULL), 0);
+    CHECK_EQUAL(atomic_load(&ran), SPAWNED);
 }
 
 /* A hang is the failure; the watchdog tells. */
@@ -104,6 +156,7 @@ int main(void)
         {"fifo, global", fifo_global},
         {"lifo", lifo},
         {"lifo without a private part", lifo_open},
+        {"placed with a worker that has left", left_behind},
     };
     return HARNESS_RUN("work behind a hog, nobody idle", tests);
 }

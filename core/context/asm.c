@@ -3,6 +3,7 @@
  * Finding things in a context that is parked.
  */
 #include "../platform.h"
+#include "../sanitize.h"
 
 const char tn_context_name[] = "asm";
 
@@ -15,7 +16,7 @@ const struct tn_context_layout tn_context_layout = {
     .sp_add = TN_FRAME_ENTRY * sizeof(uintptr_t),
 };
 
-void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
+TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
 {
     const uintptr_t *frame = context;
     *pc = frame[TN_FRAME_RIP];
@@ -32,7 +33,7 @@ const struct tn_context_layout tn_context_layout = {
     .sp_add = TN_FRAME_ENTRY * sizeof(uintptr_t),
 };
 
-void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
+TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
 {
     const uintptr_t *frame = context;
     *pc = frame[TN_FRAME_PC];

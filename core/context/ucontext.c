@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "../sanitize.h"
 
 #include <stdlib.h>
 #include <ucontext.h>
@@ -63,7 +64,7 @@ const struct tn_context_layout tn_context_layout = {.pc = AT(pc), .fp = AT(regs[
 const struct tn_context_layout tn_context_layout = {.pc = -1};
 #endif
 
-void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
+TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
 {
     const struct context *c = context;
 #if defined(__x86_64__)

@@ -63,7 +63,9 @@ static inline __attribute__((always_inline)) void *tn_context_switch(void **from
     return arg;
 }
 
-enum { TN_FRAME_FPU, TN_FRAME_RBP, TN_FRAME_RIP, TN_FRAME_ENTRY, TN_FRAME_NONE, TN_FRAME };
+/* CALLER: a caller's rbp, and a return address, both 0. A thread that is stopped in the middle of a switch (dump.c) unwinds
+ * from the rbp that has just been loaded, which must lead somewhere. */
+enum { TN_FRAME_FPU, TN_FRAME_RBP, TN_FRAME_RIP, TN_FRAME_ENTRY, TN_FRAME_CALLER, TN_FRAME = TN_FRAME_CALLER + 2 };
 
 void tn_context_begin(void);
 
@@ -71,11 +73,12 @@ static inline void *tn_context_make(void *top, size_t bytes, void (*entry)(void 
 {
     (void)bytes;
     /* tn_context_begin leaves one word, the entry's return address; then rsp + 8 is 16-aligned, as after a call. */
-    uintptr_t *frame = (uintptr_t *)((uintptr_t)top & ~(uintptr_t)15) - TN_FRAME - 1;
+    uintptr_t *frame = (uintptr_t *)((uintptr_t)top & ~(uintptr_t)15) - TN_FRAME;
     frame[TN_FRAME_FPU] = UINT64_C(0x037f00001f80); /* what the ABI gives a new process */
-    frame[TN_FRAME_RBP] = 0;
+    frame[TN_FRAME_RBP] = (uintptr_t)&frame[TN_FRAME_CALLER];
     frame[TN_FRAME_RIP] = (uintptr_t)tn_context_begin;
     frame[TN_FRAME_ENTRY] = (uintptr_t)entry;
+    frame[TN_FRAME_CALLER] = frame[TN_FRAME_CALLER + 1] = 0;
     return frame;
 }
 

@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * Debug builds (-Dbuildtype=debug): a mutex of the operating system that a fibre holds over a scheduling point. It would
+ * Debug builds (-Dbuildtype=debug): a lock of the operating system that a fibre holds over a scheduling point. It would
  * stay locked by a thread that has gone on with other fibres: who locks it there stops the whole worker, and who
  * unlocks it on another thread does what POSIX leaves undefined.
  *
- * pthread_mutex_lock and its kin are defined here, before the C library's, and note for each thread what it holds and
- * where it locked that. A condition variable gives its mutex back and takes it again inside the C library, unseen, which
- * is right: its thread sleeps meanwhile. mtx_lock of C11 is not seen.
+ * The functions that lock and unlock pthread's mutexes, read-write locks and spin locks and C11's mtx_t are defined here,
+ * before the C library's, and note for each thread what it holds and where it locked that. (C11's go into the library's
+ * own mutexes behind these definitions, so they are here too.) A condition variable gives its mutex back and takes it
+ * again inside the C library, unseen, which is right: its thread sleeps meanwhile.
  */
 #define _GNU_SOURCE
 #include "../platform.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { HELD = 16, FRAMES = 24 };
 
 struct held {
-    pthread_mutex_t *mutex;
+    const volatile void *lock;
+    const char *kind;
     void *at[FRAMES];
     int n;
 };
@@ -37,9 +42,6 @@ static __attribute__((noinline)) struct thread_locks *locks_now(void)
     return &locks;
 }
 
-static int (*real_lock)(pthread_mutex_t *), (*real_trylock)(pthread_mutex_t *), (*real_unlock)(pthread_mutex_t *);
-static int (*real_timedlock)(pthread_mutex_t *, const struct timespec *);
-
 static void *find(const char *name)
 {
     void *f = dlsym(RTLD_NEXT, name);
@@ -48,29 +50,34 @@ static void *find(const char *name)
     return f;
 }
 
-__attribute__((constructor)) static void find_all(void)
+/* Called where a function of the library is first needed, which may be before any constructor has run. */
+static void begin_once(void)
 {
+    static bool begun;
     void *frame;
-    if (real_lock != NULL)
+    struct thread_locks *l = locks_now();
+    if (begun)
         return;
-    *(void **)(void *)&real_trylock = find("pthread_mutex_trylock");
-    *(void **)(void *)&real_unlock = find("pthread_mutex_unlock");
-    *(void **)(void *)&real_timedlock = find("pthread_mutex_timedlock");
-    *(void **)(void *)&real_lock = find("pthread_mutex_lock");
-    locks_now()->inside = true;
+    begun = l->inside = true;
     (void)backtrace(&frame, 1); /* its first call loads a library */
-    locks_now()->inside = false;
+    l->inside = false;
 }
 
-static int note(int rc, pthread_mutex_t *m)
+__attribute__((constructor)) static void begin(void)
+{
+    begin_once();
+}
+
+static int note(int rc, const volatile void *lock, const char *kind)
 {
     struct thread_locks *l = locks_now();
-    if (rc != 0 || l->inside)
+    if ((rc != 0 && rc != EOWNERDEAD) || l->inside) /* a robust mutex of one who died is held, too */
         return rc;
     if (l->n < HELD) {
         struct held *h = &l->held[l->n];
         l->inside = true;
-        h->mutex = m;
+        h->lock = lock;
+        h->kind = kind;
         h->n = backtrace(h->at, FRAMES);
         l->inside = false;
         l->n++;
@@ -78,36 +85,79 @@ static int note(int rc, pthread_mutex_t *m)
     return rc;
 }
 
-TN_MODULE_API int pthread_mutex_lock(pthread_mutex_t *m)
-{
-    find_all();
-    return note(real_lock(m), m);
-}
-
-TN_MODULE_API int pthread_mutex_trylock(pthread_mutex_t *m)
-{
-    find_all();
-    return note(real_trylock(m), m);
-}
-
-TN_MODULE_API int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
-{
-    find_all();
-    return note(real_timedlock(m, until), m);
-}
-
-TN_MODULE_API int pthread_mutex_unlock(pthread_mutex_t *m)
+/* Of several lockings of the same one, the last. */
+static void forget(const volatile void *lock)
 {
     struct thread_locks *l = locks_now();
-    find_all();
     for (unsigned i = l->inside ? 0 : l->n; i-- > 0;)
-        if (l->held[i].mutex == m) {
+        if (l->held[i].lock == lock) {
             for (l->n--; i < l->n; i++)
                 l->held[i] = l->held[i + 1];
-            break;
+            return;
         }
-    return real_unlock(m);
 }
+
+/* The C library's function of that name, looked up by the first who needs it; several may. */
+#define REAL(function)                                                                                   \
+    static _Atomic(uintptr_t) real_;                                                                     \
+    uintptr_t at_ = atomic_load_explicit(&real_, memory_order_relaxed); /* relaxed: all find the same */ \
+    if (at_ == 0) {                                                                                      \
+        begin_once();                                                                                    \
+        at_ = (uintptr_t)find(#function);                                                                \
+        atomic_store_explicit(&real_, at_, memory_order_relaxed); /* relaxed: as above */                \
+    }                                                                                                    \
+    __typeof__(&function) real = (__typeof__(&function))at_
+
+#define LOCKS(function, kind, type)          \
+    TN_MODULE_API int function(type *lock)   \
+    {                                        \
+        REAL(function);                      \
+        return note(real(lock), lock, kind); \
+    }
+#define LOCKS_UNTIL(function, kind, type)                                                  \
+    TN_MODULE_API int function(type *restrict lock, const struct timespec *restrict until) \
+    {                                                                                      \
+        REAL(function);                                                                    \
+        return note(real(lock, until), lock, kind);                                        \
+    }
+#define LOCKS_BY_CLOCK(function, kind, type)                                                                \
+    TN_MODULE_API int function(type *restrict lock, clockid_t clock, const struct timespec *restrict until) \
+    {                                                                                                       \
+        REAL(function);                                                                                     \
+        return note(real(lock, clock, until), lock, kind);                                                  \
+    }
+#define UNLOCKS(function, type)            \
+    TN_MODULE_API int function(type *lock) \
+    {                                      \
+        REAL(function);                    \
+        forget(lock);                      \
+        return real(lock);                 \
+    }
+
+LOCKS(pthread_mutex_lock, "pthread_mutex", pthread_mutex_t)
+LOCKS(pthread_mutex_trylock, "pthread_mutex", pthread_mutex_t)
+LOCKS_UNTIL(pthread_mutex_timedlock, "pthread_mutex", pthread_mutex_t)
+LOCKS_BY_CLOCK(pthread_mutex_clocklock, "pthread_mutex", pthread_mutex_t)
+UNLOCKS(pthread_mutex_unlock, pthread_mutex_t)
+
+LOCKS(pthread_rwlock_rdlock, "pthread_rwlock, to read", pthread_rwlock_t)
+LOCKS(pthread_rwlock_wrlock, "pthread_rwlock, to write", pthread_rwlock_t)
+LOCKS(pthread_rwlock_tryrdlock, "pthread_rwlock, to read", pthread_rwlock_t)
+LOCKS(pthread_rwlock_trywrlock, "pthread_rwlock, to write", pthread_rwlock_t)
+LOCKS_UNTIL(pthread_rwlock_timedrdlock, "pthread_rwlock, to read", pthread_rwlock_t)
+LOCKS_UNTIL(pthread_rwlock_timedwrlock, "pthread_rwlock, to write", pthread_rwlock_t)
+LOCKS_BY_CLOCK(pthread_rwlock_clockrdlock, "pthread_rwlock, to read", pthread_rwlock_t)
+LOCKS_BY_CLOCK(pthread_rwlock_clockwrlock, "pthread_rwlock, to write", pthread_rwlock_t)
+UNLOCKS(pthread_rwlock_unlock, pthread_rwlock_t)
+
+LOCKS(pthread_spin_lock, "pthread_spinlock", pthread_spinlock_t)
+LOCKS(pthread_spin_trylock, "pthread_spinlock", pthread_spinlock_t)
+UNLOCKS(pthread_spin_unlock, pthread_spinlock_t)
+
+LOCKS(mtx_lock, "mtx_t", mtx_t)
+LOCKS(mtx_trylock, "mtx_t", mtx_t)
+LOCKS_UNTIL(mtx_timedlock, "mtx_t", mtx_t)
+UNLOCKS(mtx_unlock, mtx_t)
 
 void tn_lock_check(const char *fibre)
 {
@@ -117,11 +167,10 @@ void tn_lock_check(const char *fibre)
     void *here[FRAMES];
     struct held *h = &l->held[l->n - 1];
     l->inside = true;
-    tn_message(
-        "tenter: fibre '%s' holds a pthread_mutex (%p) over a scheduling point; unlock it first. It locked it here:",
-        fibre, (void *)h->mutex);
+    tn_message("tenter: fibre '%s' holds a %s (%p) over a scheduling point; unlock it first. It locked it here:",
+               fibre, h->kind, (void *)(uintptr_t)h->lock);
     backtrace_symbols_fd(h->at + 1, h->n - 1, STDERR_FILENO);
     tn_message("tenter: and is at this scheduling point:");
     backtrace_symbols_fd(here, backtrace(here, FRAMES), STDERR_FILENO);
-    tn_die("tenter: a mutex of the operating system held over a scheduling point");
+    tn_die("tenter: a lock of the operating system held over a scheduling point");
 }

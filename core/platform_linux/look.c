@@ -36,18 +36,19 @@ unsigned tn_thread_count(void)
     return threads;
 }
 
-void tn_write(int fd, const void *text, size_t n)
+int tn_write(int fd, const void *text, size_t n)
 {
     const char *at = text;
     while (n > 0) {
         ssize_t k = write(fd, at, n);
         if (k < 0 && errno != EINTR)
-            return;
+            return errno;
         if (k > 0) {
             at += k;
             n -= (size_t)k;
         }
     }
+    return 0;
 }
 
 static struct tn_where where_of(const void *context)
@@ -70,6 +71,7 @@ static struct tn_where where_of(const void *context)
 enum { STOP_SIGNAL = SIGURG };
 
 static _Atomic(struct tn_stopped *) stopping;
+static _Atomic(unsigned) inside; /* handlers that may hold what they have read there */
 static struct sigaction before_stop;
 
 static void stop_here(int signal, siginfo_t *info, void *context)
@@ -77,7 +79,10 @@ static void stop_here(int signal, siginfo_t *info, void *context)
     (void)signal, (void)info;
     int kept = errno;
     uint32_t self = tn_thread_number();
-    struct tn_stopped *s = atomic_load_explicit(&stopping, memory_order_acquire); /* ST1 acquire: the list */
+    /* ST2 seq_cst, both: either the list is gone, or who takes it away sees us */
+    atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);
+    /* ST2; ST1 acquire: the list */
+    struct tn_stopped *s = atomic_load_explicit(&stopping, memory_order_seq_cst);
     while (s != NULL && s->thread != self)
         s = s->next;
     if (s != NULL) {
@@ -91,6 +96,7 @@ static void stop_here(int signal, siginfo_t *info, void *context)
                 tn_park(&s->state, TN_STOPPED, UINT64_MAX);
         }
     }
+    atomic_fetch_sub_explicit(&inside, 1, memory_order_release); /* ST2 release: our last look at the list */
     errno = kept;
 }
 
@@ -119,14 +125,16 @@ void tn_threads_stop(struct tn_stopped *list, tn_time patience)
 
 void tn_threads_go(struct tn_stopped *list)
 {
-    atomic_store_explicit(&stopping, NULL,
-                          memory_order_relaxed); /* relaxed: whoever comes later finds nothing asked */
+    atomic_store_explicit(&stopping, NULL, memory_order_seq_cst); /* ST2 */
     for (struct tn_stopped *s = list; s != NULL;) {
         struct tn_stopped *next = s->next;
         atomic_store_explicit(&s->state, TN_STOP_NO, memory_order_relaxed); /* relaxed: it reads nothing of ours */
         tn_unpark(&s->state, 1);
         s = next;
     }
+    /* Until nobody walks the list, which the next dump changes and whose runtimes may end. ST2 seq_cst */
+    for (unsigned spins = 0; atomic_load_explicit(&inside, memory_order_seq_cst) != 0;)
+        tn_spin_wait(&spins);
     sigaction(STOP_SIGNAL, &before_stop, NULL);
 }
 

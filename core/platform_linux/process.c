@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "../sanitize.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,20 +33,41 @@ bool tn_thread_sleeps(uint32_t number)
     return end != NULL && end + 2 < text + n && (end[2] == 'S' || end[2] == 'D');
 }
 
-static _Atomic(unsigned) process; /* relaxed: written by the only thread of a new process */
+static _Atomic(unsigned) process;      /* relaxed: written by the only thread of a new process */
+static _Atomic(unsigned) tool_threads; /* relaxed: so too */
 
 unsigned tn_process(void)
 {
-    return atomic_load_explicit(&process, memory_order_relaxed);
+    return atomic_load_explicit(&process, memory_order_relaxed); /* relaxed: see there */
+}
+
+unsigned tn_tool_threads(void)
+{
+    return atomic_load_explicit(&tool_threads, memory_order_relaxed); /* relaxed: see there */
+}
+
+/* ThreadSanitizer begins a thread of its own with the first one that the program makes. After a fork it begins another
+ * one if the process had only one thread, else none: by the time that handlers run in the child it has. */
+static void *count_tools(void *before)
+{
+    unsigned tools = tn_thread_count() - *(const unsigned *)before - 1;
+    atomic_store_explicit(&tool_threads, tools, memory_order_relaxed);
+    return NULL;
 }
 
 static void in_child(void)
 {
     tn_self_set(NULL);
-    atomic_store_explicit(&process, tn_process() + 1, memory_order_relaxed);
+    if (TN_SANITIZE_THREADS) /* relaxed, both: see there */
+        atomic_store_explicit(&tool_threads, tn_thread_count() - 1, memory_order_relaxed);
+    atomic_store_explicit(&process, tn_process() + 1, memory_order_relaxed); /* relaxed: see there */
 }
 
 __attribute__((constructor)) static void watch_forks(void)
 {
+    pthread_t first;
+    unsigned before = tn_thread_count();
     pthread_atfork(NULL, NULL, in_child);
+    if (TN_SANITIZE_THREADS && pthread_create(&first, NULL, count_tools, &before) == 0)
+        pthread_join(first, NULL);
 }

@@ -32,6 +32,42 @@ __attribute__((noinline)) int *tn_errno_address(void)
     return &errno;
 }
 
+/* Of the C++ ABI; there if the program is linked with a C++ runtime. */
+extern void *__cxa_get_globals(void) __attribute__((weak));
+
+struct tn_exceptions *tn_exceptions_address(void)
+{
+    return __cxa_get_globals != NULL ? __cxa_get_globals() : NULL;
+}
+
+static pthread_key_t guard;
+static pthread_once_t guard_once = PTHREAD_ONCE_INIT;
+static bool guarded;
+
+struct guard {
+    void (*lost)(void);
+};
+
+static void guard_runs(void *value)
+{
+    struct guard *g = value;
+    g->lost();
+}
+
+static void guard_make(void)
+{
+    guarded = pthread_key_create(&guard, guard_runs) == 0;
+}
+
+void tn_thread_guard(void (*lost)(void))
+{
+    static _Thread_local struct guard mine;
+    mine.lost = lost;
+    pthread_once(&guard_once, guard_make);
+    if (guarded) /* else the process has no key left, and goes without */
+        pthread_setspecific(guard, lost != NULL ? &mine : NULL);
+}
+
 int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg)
 {
     pthread_t id;

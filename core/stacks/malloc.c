@@ -27,7 +27,9 @@ bool stack_attach(struct tn_stacks *s, struct fibre *f, size_t usable)
     for (size_t i = 0; i < PATTERN_BYTES; i += sizeof PATTERN)
         memcpy(base + i, &PATTERN, sizeof PATTERN);
     f->stack = base + PATTERN_BYTES;
-    f->top = base + bytes - stack_colour(s, f);
+    /* The allocator's own distance from block to block may undo the colours: they count from the address itself. */
+    uintptr_t end = (uintptr_t)base + bytes;
+    f->top = (char *)(end - (end - stack_colour(s, f)) % (COLOURS * COLOUR_BYTES));
     return true;
 }
 

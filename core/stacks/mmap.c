@@ -34,10 +34,7 @@ void stack_detach(struct tn_stacks *s, struct fibre *f)
 {
     if (f->stack == NULL)
         return;
-    size_t used = stack_used(f), most = atomic_load_explicit(&s->peak, memory_order_relaxed);
-    while (used > most && !atomic_compare_exchange_weak_explicit(&s->peak, &most, used, memory_order_relaxed,
-                                                                 memory_order_relaxed)) /* relaxed: a maximum */
-        ;
+    stacks_note_peak(s, stack_used(f));
     char *base = f->stack - tn_page();
     tn_sanitize_fresh(base, f->stack_bytes); /* for whoever is mapped there next */
     tn_unmap(base, f->stack_bytes);

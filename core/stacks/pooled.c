@@ -71,6 +71,7 @@ void stacks_give_odd(struct tn_stacks *s, struct fibre *f)
 {
     size_t pages = f->exclusive_stack;
     uintptr_t block = (uintptr_t)f / tn_page() * tn_page();
+    stacks_note_peak(s, stack_used(f));
     if (block > (uintptr_t)f->stack)
         tn_discard(f->stack, block - (uintptr_t)f->stack);
     unsigned class = class_of(&pages);
@@ -89,7 +90,7 @@ size_t stack_used(const struct fibre *f)
 
 size_t stacks_peak(struct tn_stacks *s)
 {
-    size_t most = 0;
+    size_t most = atomic_load_explicit(&s->peak, memory_order_relaxed); /* relaxed: a maximum */
     tn_spinlock_lock(&s->lock);
     struct stack_slab *slabs = s->slabs;
     tn_spinlock_unlock(&s->lock);

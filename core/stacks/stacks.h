@@ -30,7 +30,7 @@ struct tn_stacks {
     _Atomic(struct fibre *) all;      /* every control block, by next_block; written under the lock, grows only */
     unsigned colour;                  /* under the lock */
     bool refused;                     /* under the lock: it has been said that there is no memory */
-    _Atomic(size_t) peak;             /* mmap: the most that an ended fibre has used; relaxed, a maximum */
+    _Atomic(size_t) peak;             /* the most used of any stack whose memory has gone; relaxed, a maximum */
 };
 
 /* ---- stack.c ---- */
@@ -41,6 +41,8 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n);
 void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n);
 /* A slab, mapped and listed, as are its n control blocks; with a guard at the low end of each stride. NULL: no memory, and it has been said. */
 struct stack_slab *stacks_map(struct tn_stacks *s, size_t stride, size_t n, bool guarded, unsigned colour);
+/* A stack of which `used` bytes were in use goes back to the system: keep the most. */
+void stacks_note_peak(struct tn_stacks *s, size_t used);
 /* Say once for each runtime what there is no more of, and what helps. Returns NULL. */
 void *stacks_refused(struct tn_stacks *s, const char *what, const char *remedy);
 

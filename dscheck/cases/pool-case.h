@@ -55,13 +55,13 @@ static inline void finish(struct tn_call *c, uint32_t how)
 }
 
 /* What core/blocking.c does around it. */
-static inline void submit(struct call *c)
+static inline void submit_where(struct call *c, bool no_thread)
 {
     struct tn_pool_thread *spare = NULL;
     if (tn_pool_submit(&pool, &c->pub, &spare) != TN_POOL_GROW)
         return;
     struct record *r = (struct record *)(void *)spare;
-    if (no_threads) {
+    if (no_thread) {
         for (struct tn_call *refused = tn_pool_no_thread(&pool, &c->pub, spare), *next; refused != NULL;
              refused = next) {
             next = refused->next;
@@ -79,6 +79,11 @@ static inline void submit(struct call *c)
     atomic_store_explicit(&r->off, false, memory_order_relaxed);
     atomic_store_explicit(&r->life, BORN, memory_order_release);
     tn_unpark(&r->life, 1);
+}
+
+static inline void submit(struct call *c)
+{
+    submit_where(c, no_threads);
 }
 
 /* The submitter's memory is gone once it has been told. */

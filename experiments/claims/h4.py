@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from experiments.runner import stats
-from experiments.runner.claims import Predicate, Verdict, above, all_of, below, levels, native
+from experiments.runner.claims import (Predicate, Verdict, above, all_of, at_each, below,
+                                       in_short, levels, native, span)
 
 THRESHOLDS: dict[str, Any] = {
     # mmap is costly where making a fibre takes at least this many times as long as with malloc
@@ -21,12 +22,19 @@ THRESHOLDS: dict[str, Any] = {
 
 
 def costs(frame: pd.DataFrame) -> Verdict:
-    good = native(frame, "stacks", ("stacks", "workers"))
-    kept, mapped, allocated = levels(good, "create_again", "stacks", ("pooled", "mmap", "malloc"))
-    return all_of([
-        above(stats.ratio(mapped, allocated), THRESHOLDS["costly"], "time a fibre, mmap/malloc"),
-        below(stats.ratio(kept, allocated), THRESHOLDS["best"], "time a fibre, kept/malloc"),
-        below(stats.ratio(kept, mapped), THRESHOLDS["best"], "time a fibre, kept/mmap")])
+    parts, over = [], []
+    for n, good in at_each(native(frame, "stacks", ("stacks", "workers", "fibres")), "fibres"):
+        kept, mapped, allocated = levels(good, "create_again", "stacks",
+                                         ("pooled", "mmap", "malloc"))
+        name = f"time a fibre, {n:g} fibres, "
+        over.append((stats.ratio(mapped, allocated), stats.ratio(kept, allocated),
+                     stats.ratio(kept, mapped)))
+        parts += [above(over[-1][0], THRESHOLDS["costly"], name + "mmap/malloc"),
+                  below(over[-1][1], THRESHOLDS["best"], name + "kept/malloc"),
+                  below(over[-1][2], THRESHOLDS["best"], name + "kept/mmap")]
+    costly, allocated, mapped = (span(ratios) for ratios in zip(*over))
+    return in_short(all_of(parts), f"time a fibre at {len(over)} numbers of fibres: mmap/malloc "
+                    f"{costly}, kept/malloc {allocated}, kept/mmap {mapped}")
 
 
 CLAIMS: dict[str, Predicate] = {"mmap costly, caching best": costs}

@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from experiments.runner import stats
-from experiments.runner.claims import Predicate, Verdict, above, all_of, below, levels, native
+from experiments.runner.claims import (Predicate, Verdict, above, all_of, at_each, below,
+                                       in_short, levels, native, span)
 
 THRESHOLDS: dict[str, Any] = {
     # "a system call a switch" with ucontext, and less than this with assembly
@@ -19,14 +20,18 @@ THRESHOLDS: dict[str, Any] = {
 
 
 def system_calls(frame: pd.DataFrame) -> Verdict:
-    good = native(frame, "steps", ("context", "workers"))
-    asm, portable = levels(good, "yield_syscalls", "context", ("asm", "ucontext"))
     low, high = THRESHOLDS["ucontext"]
-    many = stats.median(portable.to_numpy())
-    return all_of([above(many, low, "system calls a switch, ucontext"),
-                   below(many, high, "system calls a switch, ucontext"),
-                   below(stats.median(asm.to_numpy()), THRESHOLDS["asm"],
-                         "system calls a switch, assembly")])
+    parts, calls, none = [], [], []
+    for n, good in at_each(native(frame, "steps", ("context", "workers", "fibres")), "fibres"):
+        asm, portable = levels(good, "yield_syscalls", "context", ("asm", "ucontext"))
+        name = f"system calls a switch, {n:g} fibres, "
+        calls.append(stats.median(portable.to_numpy()))
+        none.append(stats.median(asm.to_numpy()))
+        parts += [above(calls[-1], low, name + "ucontext"),
+                  below(calls[-1], high, name + "ucontext"),
+                  below(none[-1], THRESHOLDS["asm"], name + "assembly")]
+    return in_short(all_of(parts), f"system calls a switch at {len(calls)} numbers of fibres: "
+                    f"ucontext {span(calls)}, assembly {span(none)}")
 
 
 CLAIMS: dict[str, Predicate] = {"a system call a switch": system_calls}

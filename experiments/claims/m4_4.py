@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from experiments.runner import stats
-from experiments.runner.claims import (FAILS, HOLDS, OPEN, TOO_FEW, Predicate, Undecidable, Verdict,
-                                       all_of, below, native)
+from experiments.runner.claims import (FAILS, HOLDS, OPEN, TOO_FEW, Predicate, Undecidable,
+                                       Verdict, all_of, below, in_short, native)
 
 THRESHOLDS: dict[str, Any] = {
     # fibres that yield: plain LIFO livelocks from here on, and popping first from here on
@@ -63,20 +63,14 @@ def _each(good: pd.DataFrame, way: str, hogs: int, livelocks_from: int | None) -
             for k, rows in sorted(points.items())]
 
 
-def _short(verdict: Verdict, text: str) -> Verdict:
-    if verdict.verdict == HOLDS:
-        verdict.why = text
-    return verdict
-
-
 def naive_livelocks(frame: pd.DataFrame) -> Verdict:
     good = _data(frame)
     parts = _each(good, "top", 0, THRESHOLDS["top_from"])
     for way in ("pop", "swap", "tail"):
         parts += _each(good, way, 1, 1)
-    return _short(all_of(parts), f"plain LIFO at each of {len(_of(good, 'top', 0))} numbers of "
-                  "blocked fibres on one worker; pop, swap and tail beside a hog, whose tasks the "
-                  "other worker never steals while it has fibres that yield")
+    return in_short(all_of(parts), f"plain LIFO at each of {len(_of(good, 'top', 0))} numbers of "
+                    "blocked fibres on one worker; pop, swap and tail beside a hog, whose tasks "
+                    "the other worker never steals while it has fibres that yield")
 
 
 def pop_raises_the_number(frame: pd.DataFrame) -> Verdict:
@@ -86,8 +80,8 @@ def pop_raises_the_number(frame: pd.DataFrame) -> Verdict:
     if min(points) >= needed or max(points) < needed:
         raise Undecidable(f"needs points below and from {needed} blocked fibres")
     parts = _each(good, "pop", 0, needed) + _each(good, "top", 0, THRESHOLDS["top_from"])
-    return _short(all_of(parts), f"plain LIFO livelocks with 1 blocked fibre, pop-then-push with "
-                  f"{needed} and more, and with fewer not")
+    return in_short(all_of(parts), "plain LIFO livelocks with 1 blocked fibre, pop-then-push with "
+                    f"{needed} and more, and with fewer not")
 
 
 def swap_works_slower(frame: pd.DataFrame) -> Verdict:
@@ -102,8 +96,8 @@ def swap_works_slower(frame: pd.DataFrame) -> Verdict:
     slower = below(ratio, THRESHOLDS["slower_share"],
                    f"tasks a second of swap over global with {most} blocked")
     verdict = all_of([*works, slower])
-    return _short(verdict, f"no livelock at {len(works)} numbers of blocked fibres on one worker; "
-                  f"{slower.why}")
+    return in_short(verdict, f"no livelock at {len(works)} numbers of blocked fibres on one "
+                    f"worker; {slower.why}")
 
 
 def global_works_cheap(frame: pd.DataFrame) -> Verdict:
@@ -115,8 +109,8 @@ def global_works_cheap(frame: pd.DataFrame) -> Verdict:
              for k in sorted(set(here) & set(local)) if k > 1]
     if not costs:
         raise Undecidable("no number of fibres above 1 that both global and tail have")
-    return _short(all_of([*works, *costs]), f"no livelock at {len(works)} points, beside a hog too; "
-                  + "; ".join(c.why for c in costs))
+    return in_short(all_of([*works, *costs]), f"no livelock at {len(works)} points, beside a hog "
+                    "too; " + "; ".join(c.why for c in costs))
 
 
 CLAIMS: dict[str, Predicate] = {

@@ -61,10 +61,32 @@ def build(builder: Builder, variant: Variant, programs: list[str]) -> Build:
     return builder.targets(variant, {p: f"{WORKLOADS}/{p}" for p in programs})
 
 
+class Steps(Protocol):
+    """Is told once a second what a build does (progress.Steps)."""
+
+    def tick(self, line: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Quiet:
+    """Steps that nobody is told of."""
+
+    def __init__(self, name: str) -> None:
+        pass
+
+    def tick(self, line: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 class MesonBuilder:
     def __init__(self, root: Path, out: Path | None = None,
-                 say: Callable[[str], None] = lambda text: None) -> None:
-        self.root, self.say = root, say
+                 say: Callable[[str], None] = lambda text: None,
+                 steps: Callable[[str], Steps] = Quiet) -> None:
+        self.root, self.say, self.steps = root, say, steps
         self.out = out or root / "build" / "variants"
 
     def folder(self, variant: Variant) -> Path:
@@ -134,10 +156,31 @@ class MesonBuilder:
     def _call(self, command: list[str], log: BinaryIO, env: dict[str, str] | None = None) -> int:
         log.write(("$ " + " ".join(command) + "\n").encode())
         log.flush()
-        code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log,
-                              stderr=subprocess.STDOUT, env=env, check=False).returncode
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                              stderr=subprocess.STDOUT, env=env) as child:
+            steps = self.steps(Path(log.name).parent.name)
+            try:
+                while True:
+                    try:
+                        code = child.wait(1.0)
+                        break
+                    except subprocess.TimeoutExpired:
+                        steps.tick(last_line(Path(log.name)))
+            except BaseException:
+                child.kill()
+                raise
+            finally:
+                steps.close()
         log.seek(0, os.SEEK_END)
         return code
+
+
+def last_line(path: Path) -> str:
+    """The last whole line of a log that another process writes."""
+    with open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+        lines = file.read().decode(errors="replace").split("\n")[:-1]
+    return lines[-1] if lines else ""
 
 
 def first_error(log: BinaryIO, start: int = 0) -> str:

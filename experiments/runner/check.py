@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from .arguments import Parser
-from . import check_build as build
+from . import check_cases as cases
+from . import check_explore as run
 from . import check_report as report
-from .errors import GOOD, INCOMPLETE, INTERNAL, INTERRUPTED, UNSUPPORTED, USAGE, WRONG, Stop, nearest
+from .errors import GOOD, INTERNAL, INTERRUPTED, USAGE, Stop, nearest
 from .progress import say
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = ROOT / "dscheck" / "cases"
-_CODES = {"ok": GOOD, "bug": WRONG, "incomplete": INCOMPLETE, "unsupported": UNSUPPORTED}
 
 
 def parser() -> Parser:
@@ -30,8 +29,12 @@ def parser() -> Parser:
         epilog="Exit codes: 0 nothing wrong; 1 a bug; 2 usage, or it does not compile; 3 not everything was "
                "explored; 77 it cannot be explored; 130 interrupted. Docs: docs/checking.md.")
     out.add_argument("what", nargs="*", help=argparse.SUPPRESS)
+    out.add_argument("--list", action="store_true", help="the cases, each with its twins")
+    out.add_argument("--twin", metavar="NAME", help="of a case: with this bug seeded in it, which is to be caught; "
+                     "all: each of them")
     out.add_argument("--model", choices=("sc",), default="sc", help="sequential consistency: every atomic is seq_cst")
-    out.add_argument("--budget", metavar="TIME|N", help="stop after 10s, 5m, or so many executions (exit code 3)")
+    out.add_argument("--budget", metavar="TIME|N", help="stop after 10s, 5m, or so many executions (exit code 3); "
+                     f"of each, where there are several cases (default there: {cases.BUDGET})")
     out.add_argument("--bound", type=int, metavar="K", help="only schedules of at most K preemptions: no proof")
     out.add_argument("--strategy", choices=("exhaustive", "pct", "random"), default="exhaustive",
                      help="pct and random draw schedules until the budget is spent: no proof")
@@ -44,11 +47,17 @@ def parser() -> Parser:
     out.add_argument("--malloc-fail", action="store_true", help="each allocation may fail")
     out.add_argument("--reuse", choices=("on", "off"), default="on", help="freed blocks are used again (default: on)")
     out.add_argument("--events", type=int, metavar="N", help="an execution of more events is an unbounded loop (4000)")
-    out.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; the same total for any N")
+    out.add_argument("--jobs", type=int, default=1, metavar="N", help="processes, with the same total for any N; of several "
+                     "cases, so many at once")
     out.add_argument("--shard", metavar="I/N", help="only the I-th of N parts (from 0), to be merged")
     out.add_argument("--merge", nargs="+", metavar="JSON", help="add up the answers of the shards")
+    out.add_argument("--checkpoint", metavar="FILE", help="what is still to be tried goes there now and then, and when "
+                     "it ends early (Ctrl-C, SIGTERM, --budget); with --jobs and --shard too")
+    out.add_argument("--interval", metavar="TIME", default="10s", help="between two checkpoints (default: 10s)")
+    out.add_argument("--resume", action="store_true", help="go on where --checkpoint FILE left off, to the same total")
     out.add_argument("--json", metavar="FILE", help="the answer as JSON; - is standard output")
     out.add_argument("--replay", metavar="FILE", help="run the one execution that FILE holds")
+    out.add_argument("--gdb", action="store_true", help="with --replay: under gdb; break FILE.c:LINE, then run")
     out.add_argument("--save", metavar="FILE", help="where the failing execution goes (default: FILE.c's name.replay)")
     out.add_argument("--picture", metavar="FILE", help="the failing execution as FILE.svg, by Graphviz, or FILE.dot")
     out.add_argument("--keep", metavar="FILE", help="keep the compiled object, for a debugger")
@@ -61,14 +70,22 @@ def main(argv: list[str]) -> int:
         at = argv.index("--")
         argv, cflags = argv[:at], argv[at + 1:]
     args = parser().parse(argv)
+    args.cflags = cflags
     if args.strategy != "exhaustive" and not args.budget and not args.replay:
         raise Stop(f"--strategy {args.strategy} never ends by itself: give it a --budget")
     if args.strategy == "pct" and args.bound is None:
         args.bound = 3
     if args.shard and not re.fullmatch(r"\d+/[1-9]\d*", args.shard):
         raise Stop(f"--shard {args.shard}: which of how many, as 0/4")
+    if args.resume and not args.checkpoint:
+        raise Stop("--resume: from which --checkpoint FILE?")
+    if args.gdb and not args.replay:
+        raise Stop("--gdb: of which execution? Give it a --replay FILE")
     if args.merge:
         return merge(args)
+    if args.list:
+        print(cases.listing())
+        return GOOD
     files = [Path(w) for w in args.what if w.endswith(".c")]
     names = [w for w in args.what if not w.endswith(".c")]
     if files and names:
@@ -77,117 +94,23 @@ def main(argv: list[str]) -> int:
         if not file.exists():
             raise Stop(f"there is no {file}")
     if files:
-        return one(files, cflags, args)
-    return _cases(names, cflags, args)
-
-
-def _case_files(names: list[str]) -> list[Path]:
-    every = {p.stem: p for p in sorted(CASES.glob("*.c"))}
-    if not names:
-        return list(every.values())
-    out = []
-    for name in names:
-        plain = name.replace(":", "-", 1)
-        found = every.get(plain) or next((p for stem, p in every.items()
-                                          if stem.replace("_", "-") == plain.replace("_", "-")), None)
-        if found is None:
-            raise Stop(f"unknown case '{name}' ({nearest(name, every)})")
-        out.append(found)
-    return out
-
-
-def _cases(names: list[str], cflags: list[str], args: argparse.Namespace) -> int:
-    worst, counts = GOOD, {"ok": 0}
-    for file in _case_files(names):
-        answer = explore([file], [f"-I{ROOT}/core", f"-I{ROOT}/schedulers", *cflags], args)
-        counts[answer.verdict] = counts.get(answer.verdict, 0) + 1
-        print(f"{file.stem}: {_line(answer, args)}", flush=True)
-        if answer.verdict == "bug":
-            print("\n".join(report.columns(answer)))
-        worst = max(worst, _CODES.get(answer.verdict, INTERNAL), key=[0, 3, 77, 1, 99, 130].index)
-    print(", ".join(f"{n} {verdict}" for verdict, n in counts.items()))
-    return worst
-
-
-def _seconds(budget: str) -> list[str]:
-    units = {"s": 1, "m": 60, "h": 3600}
-    try:
-        if budget[-1:] in units:
-            return ["--seconds", str(float(budget[:-1]) * units[budget[-1]])]
-        return ["--budget", str(int(budget))]
-    except ValueError:
-        raise Stop(f"--budget {budget}: a time (10s, 5m, 1h) or a number of executions") from None
-
-
-def _options(args: argparse.Namespace) -> list[str]:
-    out = ["--reuse", args.reuse, "--seed", str(args.seed)]
-    for name in ("retry_as_await", "spurious_cas", "spurious_wake", "malloc_fail"):
-        if getattr(args, name):
-            out.append("--" + name.replace("_", "-"))
-    if args.strategy != "exhaustive":
-        out += ["--strategy", args.strategy]
-    if args.bound is not None:
-        out += ["--bound", str(args.bound)]
-    if args.events is not None:
-        out += ["--events", str(args.events)]
-    return out
-
-
-def explore(files: list[Path], cflags: list[str], args: argparse.Namespace) -> report.Answer:
-    checker = build.checker()
-    try:
-        build.others(files, cflags)
-        image = build.image(files, cflags)
-    except Stop as error:
-        if error.code != UNSUPPORTED:
-            raise
-        return report.Answer("unsupported", {"kind": "unsupported", "message": str(error)}, message=str(error))
-    try:
-        options = _options(args)
-        if args.budget:
-            options += _seconds(args.budget)
-        if args.replay:
-            options += ["--schedule", args.replay]
-        elif args.shard or args.jobs > 1:
-            options += ["--jobs", str(args.jobs), *(["--shard", args.shard] if args.shard else [])]
-        elif sys.stderr.isatty():
-            options.append("--progress")
-        answer = _execute(checker, image, options)
-        if answer.verdict == "bug" and not args.replay and answer.steps:
-            answer = _shorter(checker, image, answer, args)
-        if args.keep:
-            shutil.copy(image, args.keep)
-        return answer
-    finally:
-        image.unlink(missing_ok=True)
-
-
-def _execute(checker: Path, image: Path, options: list[str]) -> report.Answer:
-    with subprocess.Popen([str(checker), str(image), *options], stdout=subprocess.PIPE, text=True) as child:
-        try:
-            out, _ = child.communicate()
-        except KeyboardInterrupt:
-            out, _ = child.communicate()
-        if child.returncode in (77, 99, 2) or child.returncode < 0:
-            raise Stop(f"the checker ended with {child.returncode}",
-                       child.returncode if child.returncode in (77, 99) else INTERNAL)
-    return report.parse(out, image)
-
-
-def _shorter(checker: Path, image: Path, answer: report.Answer, args: argparse.Namespace) -> report.Answer:
-    """The same failure in the order that the checker found shortest, if that order shows it."""
-    replay = Path(str(image) + ".replay")
-    replay.write_text(report.replay_text(answer, []), encoding="utf-8")
-    try:
-        again = _execute(checker, image, [*_options(args), "--schedule", str(replay)])
-    finally:
-        replay.unlink(missing_ok=True)
-    if again.verdict == "bug" and again.values.get("kind") == answer.values.get("kind"):
-        for key in ("executions", "blocked", "seconds", "startup", "kib"):
-            again.values[key] = answer.values.get(key, "0")
-        return again
-    answer.values["unstable"] = "1"
-    return answer
+        if args.twin:
+            raise Stop("--twin: of which case? --list shows them")
+        return one(files, files[0].name, [f"-I{files[0].resolve().parent}", *cflags], args)
+    if len(names) != 1 or args.twin == "all":
+        for name in ("replay", "save", "picture", "keep", "checkpoint", "shard"):
+            if getattr(args, name):
+                raise Stop(f"--{name} is for one program")
+        if args.twin not in (None, "all"):
+            raise Stop(f"--twin {args.twin}: of which case? --list shows them")
+        return cases.many(names, cflags, args)
+    case = cases.named(names)[0]
+    twins = case.twins()
+    if args.twin and args.twin not in twins:
+        raise Stop(f"{case.name} has no twin '{args.twin}' ({nearest(args.twin, twins)})")
+    with cases.tree(twins[args.twin] if args.twin else None) as root:
+        file = root / case.file.relative_to(ROOT)
+        return one([file], case.name + (f" --twin {args.twin}" if args.twin else ""), [*cases.flags(root), *cflags], args)
 
 
 def merge(args: argparse.Namespace) -> int:
@@ -207,65 +130,41 @@ def merge(args: argparse.Namespace) -> int:
     out["verdict"] = max((p["verdict"] for p in parts), key=worst.index)
     for key in ("executions", "blocked", "seconds"):
         out[key] = sum(p[key] for p in parts)
-    out["bound"], out["shard"] = parts[0]["bound"], None
+    out["bound"], out["shard"] = None, None
+    if out["verdict"] != "bug":
+        seen = [set(p["unexecuted"]) for p in parts if p["unexecuted"] is not None]
+        out["unexecuted"] = [x for x in parts[0]["unexecuted"] or [] if all(x in s for s in seen)]
+        out["warnings"] = [] if any(not p["warnings"] for p in parts) else parts[0]["warnings"]
     print(json.dumps(out))
-    return _CODES[out["verdict"]]
+    return run.CODES[out["verdict"]]
 
 
-def _bound(args: argparse.Namespace) -> str | None:
-    if args.strategy != "exhaustive":
-        return args.strategy
-    if args.shard:
-        return f"part {args.shard}"
-    return f"at most {args.bound} preemptions" if args.bound is not None else None
-
-
-def _line(answer: report.Answer, args: argparse.Namespace) -> str:
-    n, blocked = int(answer.number("executions")), int(answer.number("blocked"))
-    model = "sc" + (f", {_bound(args)}" if _bound(args) else "")
-    done = f"{n} executions" + (f", {blocked} blocked" if blocked else "") + f", {answer.number('seconds'):.2f} s"
-    if answer.verdict == "ok":
-        word = "nothing wrong found" if _bound(args) else "ok"
-        return f"{word} under {model}: {done}"
-    if answer.verdict == "incomplete":
-        return f"incomplete under {model}: {done}; nothing wrong in what was explored"
-    return f"{answer.verdict} under {model}: {report.sentence(answer)} ({done})"
-
-
-def warnings(answer: report.Answer) -> list[str]:
-    if answer.verdict != "ok":
-        return []
-    if answer.number("threads") < 2:
-        return ["it has only one thread: there is nothing to interleave"]
-    if answer.number("conflicts") == 0:
-        return ["no two threads ever met at one location: there was nothing to explore"]
-    return []
-
-
-def one(files: list[Path], cflags: list[str], args: argparse.Namespace) -> int:
-    answer = explore(files, [f"-I{files[0].resolve().parent}", *cflags], args)
+def one(files: list[Path], title: str, cflags: list[str], args: argparse.Namespace) -> int:
+    answer = run.explore(files, cflags, args, shorten=True)
     quiet = args.json == "-"
-    lines = [f"{files[0].name}: {_line(answer, args)}", *(f"  warning: {w}" for w in warnings(answer))]
+    lines = [f"{title}: {run.line(answer, args)}", *(f"  warning: {w}" for w in report.warnings(answer)),
+             *(f"  {n}" for n in report.notes(answer))]
     if answer.verdict == "bug":
         lines += ["", *report.columns(answer), ""]
         save = Path(args.save) if args.save else Path(files[0].stem + ".replay")
         if not args.replay:
-            save.write_text(report.replay_text(answer, _options(args)), encoding="utf-8")
-            lines.append(f"{report.switches(answer)} switches between threads; to run it again: ./tenter check "
-                         f"{' '.join(map(str, files))} --replay {save}")
+            save.write_text(report.replay_text(answer, run.options_of(args)), encoding="utf-8")
+            what = " ".join(args.what) + (f" --twin {args.twin}" if args.twin else "")
+            given = " -- " + shlex.join(args.cflags) if args.cflags else ""
+            lines.append(f"{report.switches(answer)}; to run it again: ./tenter check {what} --replay {save}{given}")
         if args.picture:
             lines.append(_picture(answer, Path(args.picture)))
     if not quiet:
         print("\n".join(lines))
     if args.json:
-        text = json.dumps({**report.as_json(answer, _bound(args)), "shard": args.shard}, indent=None if quiet else 1)
+        text = json.dumps({**report.as_json(answer, run.bound(args)), "shard": args.shard}, indent=None if quiet else 1)
         if quiet:
             print(text)
         else:
             Path(args.json).write_text(text + "\n", encoding="utf-8")
     if "interrupted" in answer.values:
         return INTERRUPTED
-    return _CODES.get(answer.verdict, INTERNAL)
+    return run.CODES.get(answer.verdict, INTERNAL)
 
 
 def _picture(answer: report.Answer, path: Path) -> str:

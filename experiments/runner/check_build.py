@@ -2,10 +2,12 @@
 """Compiles what `check` explores: the checker itself, and the user's files as an instrumented object."""
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import re
 import subprocess
+import threading
 from pathlib import Path
 
 from .errors import UNSUPPORTED, USAGE, Stop
@@ -15,8 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
          "-fno-omit-frame-pointer", "-Wno-tsan", "-fsanitize=thread", "-fPIC",
          "-ftls-model=global-dynamic"]
-_RUNTIME = ["instrument/*.c", "instrument/*.S", "dscheck/graph.c", "dscheck/search.c",
-            "dscheck/run.c", "dscheck/race.c", "dscheck/main.c"]
+#: dscheck.h, and that it is the checker who compiles.
+OURS = ["-D__DSCHECK__", "-idirafter", str(ROOT / "dscheck" / "include")]
+_RUNTIME = ["instrument/*.c", "instrument/*.S",
+            *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
+                                               "invariant", "run", "race", "watch", "checkpoint", "jobs", "answer", "main"))]
+#: As a whole, since its files call each other for each event.
+OPTIMISE = ["-std=gnu17", "-O3", "-flto", "-g"]
+LINK = ["-rdynamic", "-ldl"]
 #: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
 _BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
 
@@ -28,6 +36,11 @@ def _run(command: list[str], what: str) -> str:
                     (done.stderr.splitlines() or ["?"])[0])
         raise Stop(f"{what}: {line}", USAGE)
     return done.stdout
+
+
+def fixed_addresses() -> None:
+    """Programs that start from here on find their libraries at the same addresses each time."""
+    ctypes.CDLL(None).personality(0x0040000)        # ADDR_NO_RANDOMIZE; else the checker starts itself again
 
 
 def symbols() -> dict[str, str]:
@@ -53,21 +66,29 @@ def _folder() -> Path:
     raise Stop("no folder to build in: make build/ writable")
 
 
+def sources() -> list[Path]:
+    """The files of the checker."""
+    return sorted(p for pattern in _RUNTIME for p in ROOT.glob(pattern))
+
+
+def aliases() -> list[str]:
+    """For the linker: functions of the code under test that another one serves as well."""
+    return [f"-Wl,--defsym=ex_{name}={other}" for name, other in symbols().items()
+            if other and other != "ex_" + name]
+
+
 def checker() -> Path:
     """The compiled checker; built when its sources have changed."""
-    sources = sorted(p for pattern in _RUNTIME for p in ROOT.glob(pattern))
     digest = hashlib.sha256()
-    for path in sorted([*sources, *ROOT.glob("instrument/*.h"), *ROOT.glob("dscheck/*.h"),
-                        ROOT / "instrument" / "symbols"]):
+    for path in sorted([*sources(), *ROOT.glob("instrument/*.h"), *ROOT.glob("dscheck/*.h"),
+                        ROOT / "instrument" / "symbols", Path(__file__)]):
         digest.update(path.name.encode() + path.read_bytes())
     out = _folder() / f"dscheck-{digest.hexdigest()[:16]}"
     if out.exists():
         return out
-    aliases = [f"-Wl,--defsym=ex_{name}={other}" for name, other in symbols().items()
-               if other and other != "ex_" + name]
     new = out.with_suffix(f".{os.getpid()}")
-    _run([os.environ.get("CC", "gcc"), "-std=gnu17", "-O2", "-g", *map(str, sources), "-rdynamic",
-          *aliases, "-ldl", "-o", str(new)], "the checker does not compile")
+    _run([os.environ.get("CC", "gcc"), *OPTIMISE, *map(str, sources()), *LINK, *aliases(), "-o", str(new)],
+         "the checker does not compile")
     new.rename(out)
     return out
 
@@ -75,24 +96,27 @@ def checker() -> Path:
 def image(files: list[Path], cflags: list[str]) -> Path:
     """The instrumented shared object of these files; raises Stop when it holds what cannot be explored."""
     table, folder = symbols(), _folder()
-    redefine = folder / f"redefine.{os.getpid()}"
+    mine = f"{os.getpid()}.{threading.get_native_id()}"
+    redefine = folder / f"redefine.{mine}"
     redefine.write_text("".join(f"{n} ex_{n}\n" for n, o in table.items() if o), encoding="utf-8")
-    objects = []
-    key = hashlib.sha256("\0".join([*map(str, files), *cflags, str(os.getpid())]).encode())
+    objects, depends = [], folder / f"depends.{mine}"
+    key = hashlib.sha256("\0".join([*map(str, files), *cflags, mine]).encode())
     out = folder / f"{files[0].stem}-{key.hexdigest()[:12]}.so"
     flags = [f for f in cflags if f != "-Werror"]
     try:
         for number, file in enumerate(files):
             made = out.with_suffix(f".{number}.o")
             objects.append(made)
-            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *FLAGS, "-c", str(file), "-o", str(made)],
-                 f"{file} does not compile")
+            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, "-MMD", "-MF", str(depends), "-c",
+                  str(file), "-o", str(made)], f"{file} does not compile")
             _hold(made, file, table)
+            _hidden(depends)
             _run(["objcopy", f"--redefine-syms={redefine}", str(made)], "objcopy")
         _run(["gcc", "-shared", "-nostdlib", "-Wl,-Bsymbolic", "-Wl,-z,now", *map(str, objects),
               "-o", str(out)], "it does not link")
     finally:
         redefine.unlink(missing_ok=True)
+        depends.unlink(missing_ok=True)
         for made in objects:
             made.unlink(missing_ok=True)
     return out
@@ -109,7 +133,10 @@ def _hold(made: Path, file: Path, table: dict[str, str]) -> None:
     for name in sorted(undefined - known):
         if name.startswith("__tsan_"):
             if name not in provided:
-                raise Stop(f"{file}: {name} is not supported (an object of 16 bytes?)", UNSUPPORTED)
+                what = "arithmetic on an atomic of 16 bytes" if "atomic128" in name else name
+                raise Stop(f"{file}: {what} is not supported", UNSUPPORTED)
+        elif name.startswith("__atomic_") and name not in table:
+            raise Stop(f"{file}: an atomic object of more than 16 bytes is not supported (it calls {name}())", UNSUPPORTED)
         elif name not in table and not _defined_elsewhere(name):
             raise Stop(f"{file}: it calls {name}(), which the explorer does not know", UNSUPPORTED)
     code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(made)], capture_output=True, text=True,
@@ -120,6 +147,13 @@ def _hold(made: Path, file: Path, table: dict[str, str]) -> None:
                        "instrumented", UNSUPPORTED)
 
 
+def _hidden(depends: Path) -> None:
+    """Functions that their author keeps from the instrumentation would be executed unseen."""
+    for name in re.findall(r"[^\s\\]+", depends.read_text(encoding="utf-8").partition(":")[2]):
+        if "no_sanitize" in Path(name).read_text(encoding="utf-8", errors="replace"):
+            raise Stop(f"{name}: an attribute no_sanitize, which hides code from the explorer", UNSUPPORTED)
+
+
 _ELSEWHERE: set[str] = set()
 
 
@@ -128,7 +162,7 @@ def others(files: list[Path], cflags: list[str]) -> None:
     if len(files) < 2:
         return
     for file in files:
-        text = subprocess.run(["gcc", "-std=gnu17", "-w", *cflags, f"-I{ROOT}", "-c", str(file), "-o", "/dev/stdout"],
+        text = subprocess.run(["gcc", "-std=gnu17", "-w", *cflags, f"-I{ROOT}", *OURS, "-c", str(file), "-o", "/dev/stdout"],
                               capture_output=True, check=False).stdout
         done = subprocess.run(["nm", "--defined-only", "/dev/stdin"], input=text, capture_output=True, check=False)
         _ELSEWHERE.update(line.split()[-1] for line in done.stdout.decode().splitlines() if line)

@@ -21,6 +21,7 @@ class Step:
     choice: int
     place: str = ""
     name: str = ""
+    shown: tuple[str, ...] = ("", "")   # what it read, and wrote, for people
 
 
 @dataclass
@@ -30,6 +31,8 @@ class Answer:
     steps: list[Step] = field(default_factory=list)
     waits: list[Step] = field(default_factory=list)
     message: str = ""
+    names: list[tuple[int, int, str]] = field(default_factory=list)  # address, size, name: the first that fits
+    unexecuted: list[str] | None = None     # lines with atomics that no execution has come to; None: not looked for
     places: list[str] = field(default_factory=list)     # of two accesses that race, or of the failure
 
     def number(self, key: str) -> float:
@@ -47,12 +50,47 @@ def parse(text: str, image: Path) -> Answer:
         elif key == "wait":
             t, pc, op, address = rest.split()
             out.waits.append(Step(int(t), pc, op, int(address, 16), None, None, 0, 0))
+        elif key == "name":
+            address, _, name = rest.partition(" ")
+            out.names.insert(0, (int(address, 16), 1, name))
+        elif key == "block":
+            t, number, address, size = rest.split()
+            out.names.append((int(address, 16), int(size, 16), f"malloc{t}.{number}"))
+        elif key == "stack":
+            t, address, end = rest.split()
+            out.names.append((int(address, 16), int(end, 16) - int(address, 16), f"stack{t}"))
         else:
             out.values[key] = rest
     out.verdict = out.values.get("verdict", "internal")
     out.message = out.values.get("message", "")
     _place(out, image)
+    if out.verdict in ("ok", "incomplete"):
+        out.unexecuted = _unexecuted(image, {int(x, 16) for x in out.values.get("seen", "").split()})
     return out
+
+
+def _lines(image: Path, pcs: list[str]) -> list[str]:
+    done = subprocess.run(["addr2line", "-s", "-e", str(image)], input="\n".join(pcs), capture_output=True, text=True,
+                          check=False)
+    return [line.split(" (")[0] for line in done.stdout.splitlines()]
+
+
+def _unexecuted(image: Path, seen: set[int]) -> list[str]:
+    """Lines with atomic operations none of which was executed."""
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(image)], capture_output=True, text=True,
+                          check=False).stdout
+    sites, after = [], False
+    for line in code.splitlines():
+        at, _, rest = line.partition(":\t")
+        if not rest:
+            continue
+        if after:
+            sites.append(int(at, 16) - 1)       # the last byte of the call, as the checker has it
+        after = bool(re.search(r"call.*<__tsan_atomic(?!_signal)", rest))
+    lines = _lines(image, [f"{site:x}" for site in sites])
+    met = {line for site, line in zip(sites, lines) if site in seen}
+    return sorted({line for line in lines if line not in met},
+                  key=lambda line: (line.rpartition(":")[0], int("0" + re.sub(r"\D", "", line.rpartition(":")[2]))))
 
 
 def _place(answer: Answer, image: Path) -> None:
@@ -61,13 +99,12 @@ def _place(answer: Answer, image: Path) -> None:
     pcs = answer.values.get("pc", "0 0 0").split()
     inside = re.findall(r"@([0-9a-f]+)", answer.message)
     wanted = [s.pc for s in answer.steps + answer.waits] + pcs[:2] + inside
-    done = subprocess.run(["addr2line", "-s", "-e", str(image), *wanted], capture_output=True, text=True, check=False)
-    lines = [line.split(" (")[0] for line in done.stdout.splitlines()]
-    places = dict(zip(wanted, lines))
-    names = _names(image, int(answer.values.get("base", "0"), 16))
+    places = dict(zip(wanted, _lines(image, wanted)))
+    names = answer.names + _names(image, int(answer.values.get("base", "0"), 16))
     for step in answer.steps + answer.waits:
         step.place = places.get(step.pc, "?")
         step.name = _name(step.address, names)
+        step.shown = tuple("" if v is None else _value(v, names) for v in (step.read, step.wrote))
     for pc in inside:
         answer.message = answer.message.replace("@" + pc, places.get(pc, "?"))
     answer.places = [places[p] for p in pcs[:2] if p != "0" and p in places and "?" not in places[p]]
@@ -92,26 +129,39 @@ def _name(address: int, names: list[tuple[int, int, str]]) -> str:
     return f"{address & 0xffffff:#x}"
 
 
-def _text(step: Step, number: int) -> str:
-    def value(v: int) -> str:
-        return str(v) if v < 1 << 32 else f"{v:#x}"
+def _value(value: int, names: list[tuple[int, int, str]]) -> str:
+    """Numbers as they are, addresses of what has a name by that; 16 bytes as two of them."""
+    if value >= 1 << 64:
+        return f"({_value(value & (1 << 64) - 1, names)}, {_value(value >> 64, names)})"
+    if value >= 1 << 20 and any(at <= value < at + size for at, size, _ in names):
+        return "&" + _name(value, names)
+    return str(value) if value < 1 << 32 else f"{value:#x}"
 
+
+def _text(step: Step, number: int) -> str:
     if step.op in ("create", "join", "end", "choose"):
         what = f"{step.op} {step.choice}" if step.op == "choose" else step.op
     elif step.read is None:
-        what = f"{step.op} {step.name} = {value(step.wrote or 0)}"
+        what = f"{step.op} {step.name} = {step.shown[1]}"
     else:
-        what = f"{step.op} {step.name} {value(step.read)}"
+        what = f"{step.op} {step.name} {step.shown[0]}"
         if step.wrote is not None:
-            what += f" -> {value(step.wrote)}"
+            what += f" -> {step.shown[1]}"
         what += f" (from {step.source or 'start'})"
     return f"{number} {step.place} {what}"
+
+
+#: Of a long execution the columns show so many steps of its beginning, and of its end.
+_FIRST, _LAST = 40, 160
 
 
 def columns(answer: Answer) -> list[str]:
     """One row a step, one column a thread."""
     threads = sorted({s.thread for s in answer.steps + answer.waits})
     cells: list[tuple[int, str]] = [(s.thread, _text(s, i + 1)) for i, s in enumerate(answer.steps)]
+    left_out = len(cells) - _FIRST - _LAST
+    if left_out > 0:
+        cells[_FIRST:-_LAST] = [(threads[0], f"... {left_out} steps (--json and the replay file have them)")]
     cells += [(s.thread, f"- {s.place} waits for {s.name}") for s in answer.waits]
     width = {t: max([len(text) for u, text in cells if u == t] + [10]) for t in threads}
     out = ["  ".join(("main" if t == 0 else f"thread {t}").ljust(width[t]) for t in threads).rstrip()]
@@ -120,8 +170,20 @@ def columns(answer: Answer) -> list[str]:
     return out
 
 
-def switches(answer: Answer) -> int:
+def switched(answer: Answer) -> int:
     return sum(1 for a, b in zip(answer.steps, answer.steps[1:]) if a.thread != b.thread)
+
+
+def switches(answer: Answer) -> str:
+    """How much of an interleaving it is; minimal only where that was shown."""
+    n = switched(answer)
+    out = f"{n} switch{'' if n == 1 else 'es'} between threads"
+    if "preemptions" in answer.values:
+        k = int(answer.values["preemptions"])
+        out += f", {k or 'no'} preemption{'' if k == 1 else 's'}" + (": fewer do not fail" if k else "")
+    if "unstable" in answer.values:
+        out += "; in this order it does not fail again"
+    return out
 
 
 def replay_text(answer: Answer, options: list[str]) -> str:
@@ -136,7 +198,30 @@ def as_json(answer: Answer, bound: str | None) -> dict[str, Any]:
               "wrote": s.wrote, "from": s.source} for s in answer.steps]
     return {"schema": 1, "verdict": answer.verdict, "kind": answer.values.get("kind"), "model": "sc",
             "executions": int(answer.number("executions")), "blocked": int(answer.number("blocked")), "seconds": answer.number("seconds"), "bound": bound,
-            "threads": int(answer.number("threads")), "message": sentence(answer), "trace": trace}
+            "threads": int(answer.number("threads")), "message": sentence(answer), "trace": trace,
+            "switches": switched(answer),
+            "preemptions": int(answer.values["preemptions"]) if "preemptions" in answer.values else None,
+            "warnings": warnings(answer), "unexecuted": answer.unexecuted}
+
+
+def warnings(answer: Answer) -> list[str]:
+    """What makes an answer worth less than it seems."""
+    if answer.verdict != "ok":
+        return []
+    if answer.number("threads") < 2:
+        return ["it has only one thread: there is nothing to interleave"]
+    if answer.number("conflicts") == 0:
+        return ["no two threads ever met at one location: there was nothing to explore"]
+    return []
+
+
+def notes(answer: Answer) -> list[str]:
+    """Atomic lines that no execution has come to, in a line for people."""
+    lines = answer.unexecuted or []
+    if not lines:
+        return []
+    rest = f" and {len(lines) - 8} more (--json has them all)" if len(lines) > 8 else ""
+    return ["atomic operations never executed: " + ", ".join(lines[:8]) + rest]
 
 
 def sentence(answer: Answer) -> str:

@@ -11,7 +11,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import pandas as pd
 import yaml
@@ -61,10 +61,13 @@ Predicate = Callable[[pd.DataFrame], Verdict]
 
 # -- looking at the data --------------------------------------------------------------------------
 
-def native(frame: pd.DataFrame, program: str, apart_from: Iterable[str]) -> pd.DataFrame:
+def native(frame: pd.DataFrame, program: str, apart_from: Iterable[str],
+           source: Mapping[str, Sequence[float]] | None = None) -> pd.DataFrame:
     """Usable rows of a program within the cores; one condition only, apart from the factors named.
 
-    Two values of any other factor would mix two experiments, which no predicate may do."""
+    Two values of any other factor would mix two experiments, which no predicate may do.  `source`
+    has for a factor the least and the greatest value for which the source makes its claims: points
+    outside say nothing of them, whichever way they come out, and are left out."""
     good = tidy.usable(frame)
     good = good[good["program"].eq(program)]
     if good.empty:
@@ -76,6 +79,12 @@ def native(frame: pd.DataFrame, program: str, apart_from: Iterable[str]) -> pd.D
     mixed = tidy.varying_factors(good, [c for c in good.columns if c not in known], apart_from)
     if mixed:
         raise Undecidable(f"the data mix values of {', '.join(mixed)}")
+    for factor, (low, high) in (source or {}).items():
+        here = good[factor].astype(float)
+        if not here.between(low, high).any():
+            raise Undecidable(f"no point within the cores lies in the source's own range, {factor} "
+                              f"{low:g} to {high:g}, only {shown(set(here))}")
+        good = good[here.between(low, high)]
     return good
 
 
@@ -100,6 +109,13 @@ def levels(good: pd.DataFrame, metric: str, factor: str, names: Sequence[str]) -
     if missing:
         raise Undecidable(f"no {metric} with {factor} {', '.join(missing)}")
     return out
+
+
+def at_each(good: pd.DataFrame, factor: str) -> list[tuple[float, pd.DataFrame]]:
+    """The rows at each value of a factor that is a number, in order."""
+    if factor not in good or good[factor].isna().all():
+        raise Undecidable(f"no factor {factor} in the data")
+    return [(float(str(x)), part) for x, part in good.groupby(factor)]
 
 
 def within(points: Curve, low: float, high: float) -> Curve:
@@ -206,6 +222,20 @@ def all_of(parts: Sequence[Verdict]) -> Verdict:
     return Verdict(HOLDS, "; ".join(p.why for p in parts), _merged(parts))
 
 
+def in_short(verdict: Verdict, text: str) -> Verdict:
+    """Where a claim holds at many points, one sentence in place of one for each."""
+    if verdict.verdict == HOLDS:
+        verdict.why = text
+    return verdict
+
+
+def span(estimates: Sequence[stats.Estimate]) -> str:
+    """The values of several estimates, from the lowest to the highest."""
+    values = [e.value for e in estimates]
+    low, high = (stats.number(v) for v in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
 def _merged(parts: Sequence[Verdict]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for part in parts:
@@ -234,6 +264,24 @@ def rows() -> list[dict[str, Any]]:
     """The rows of experiments/rows.yaml."""
     data = yaml.safe_load(ROWS.read_text(encoding="utf-8"))
     return list(data)
+
+
+def scale(row: dict[str, Any], records: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Where a size differs from the source's."""
+    out: dict[str, dict[str, Any]] = {}
+    for name, source in (row.get("scale") or {}).items():
+        here = sorted({r["program_params"][name] for r in records
+                       if name in (r.get("program_params") or {})})
+        here = here or sorted({tidy.settings(r)[name] for r in records if name in tidy.settings(r)})
+        if here and here != [source]:
+            out[name] = {"source": source, "here": here if len(here) > 1 else here[0]}
+    return out
+
+
+def scale_text(sizes: dict[str, dict[str, Any]]) -> list[str]:
+    """`packets 5000, the source has 50000`."""
+    return [f"{name} {size['here']}, the source has {size['source']}"
+            for name, size in sizes.items()]
 
 
 def module(row_id: str) -> ModuleType:

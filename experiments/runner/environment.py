@@ -17,6 +17,22 @@ from typing import Any
 
 from . import counters
 
+#: what of the kernel's command line changes timings; the rest is the operator's business
+KERNEL_OPTIONS = frozenset((
+    "isolcpus nohz nohz_full rcu_nocbs rcu_nocb_poll irqaffinity kthread_cpus skew_tick threadirqs "
+    "preempt nowatchdog nmi_watchdog mitigations nopti pti spectre_v2 nospectre_v2 "
+    "spec_store_bypass_disable l1tf mds tsx nosmt maxcpus nr_cpus mem intel_pstate amd_pstate "
+    "cpufreq.default_governor cpuidle.off idle intel_idle.max_cstate processor.max_cstate "
+    "clocksource tsc notsc numa_balancing transparent_hugepage hugepages hugepagesz "
+    "default_hugepagesz").split())
+#: what of the processor's flags matters to a runtime of fibres: atomic operations, clocks, waiting,
+#: what a switch has to save, mitigations
+CPU_FLAGS = frozenset((
+    "tsc rdtscp constant_tsc nonstop_tsc tsc_known_freq tsc_adjust art cx8 cx16 popcnt bmi2 erms "
+    "fsrm clflushopt clwb sse2 avx avx2 avx512f xsave xsaveopt xsavec xsaves fsgsbase shstk "
+    "user_shstk ibt rtm hle waitpkg monitor mwaitx pti ibrs ibpb stibp ibrs_enhanced pcid invpcid "
+    "hwp cpb arch_perfmon perfctr_core aperfmperf hypervisor ht la57 "
+    "atomics lrcpc ilrcpc uscat asimd sve sb paca bti wfxt").split())
 _CPU = "/sys/devices/system/cpu"
 
 
@@ -53,6 +69,13 @@ def said_by(*command: str, cwd: Path | None = None) -> str | None:
 def first_line(*command: str) -> str | None:
     text = said_by(*command)
     return text.splitlines()[0] if text else None
+
+
+def kept(text: str | None, names: frozenset[str]) -> str | None:
+    """The words of a line whose name, up to `=`, is among these."""
+    if text is None:
+        return None
+    return " ".join(w for w in text.split() if w.partition("=")[0].replace("-", "_") in names)
 
 
 def cpuinfo() -> dict[str, str]:
@@ -178,10 +201,11 @@ def capture(root: Path) -> dict[str, Any]:
         "schema": 1,
         "host": system.node, "system": system.system, "kernel": system.release,
         "kernel_version": system.version, "machine": system.machine,
-        "distribution": _distribution(), "cmdline": read("/proc/cmdline"),
+        "distribution": _distribution(), "cmdline": kept(read("/proc/cmdline"), KERNEL_OPTIONS),
         "cpu_model": info.get("model name") or info.get("Model"),
         "cpu_vendor": info.get("vendor_id") or info.get("CPU implementer"),
-        "cpu_microcode": info.get("microcode"), "cpu_flags": info.get("flags"),
+        "cpu_microcode": info.get("microcode"), 
+        "cpu_flags": kept(info.get("flags") or info.get("Features"), CPU_FLAGS),
         "cpus_online": os.cpu_count(), "cpus_allowed": sorted(os.sched_getaffinity(0)),
         "cpus_isolated": read(f"{_CPU}/isolated"), "topology": topology(),
         "memory_b": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),

@@ -20,7 +20,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PLOTS = ROOT / "plots"
 SHARED = ("style", "curves", "factors")
 NO_DATA = 3
-MOST_ROWS = 60
+#: rows of a table that the page shows; a longer one stands in the CSV alone, for to leave out some
+#: may be to leave out a condition
+MOST_ROWS = 500
+OPEN_ROWS = 30
 
 
 @dataclass
@@ -51,7 +54,8 @@ class Drawn:
 
     @property
     def title(self) -> str:
-        return self.name.replace("_", " ").replace("m7 1", "M7.1").capitalize()
+        text = self.name.replace("_", " ").capitalize()
+        return text.replace("m7 1", "M7.1")
 
     @property
     def x_values(self) -> int:
@@ -66,19 +70,25 @@ class Drawn:
         head = ["panel", "series", x_name, "median", "95 % interval", "invocations", "remark"]
         return head + (["over pthreads"] if "ratio_text" in self.table else [])
 
-    def thinned(self) -> pd.DataFrame:
-        """All rows, or evenly chosen ones of each curve where there are too many to read."""
-        if len(self.table) <= MOST_ROWS:
-            return self.table
-        groups = self.table.groupby(["panel", "series"], sort=False)
-        each = max(2, MOST_ROWS // groups.ngroups)
-        return pd.concat([g.iloc[sorted({round(i * (len(g) - 1) / (each - 1))
-                                         for i in range(each)})] for _k, g in groups])
+    @property
+    def too_long(self) -> bool:
+        return len(self.table) > MOST_ROWS
+
+    @property
+    def opened(self) -> bool:
+        return len(self.table) <= OPEN_ROWS
+
+    @property
+    def words(self) -> list[str]:
+        """What the remarks of this table mean."""
+        said = {flag for text in self.table.get("flag", pd.Series(dtype=str)).dropna()
+                for flag in str(text).split(", ")}
+        return [text for flag, text in stats.MEANINGS.items() if flag in said]
 
     def lines(self) -> list[list[str]]:
         """The table in words, a list of cells a line."""
         out = []
-        for _index, row in self.thinned().iterrows():
+        for _index, row in self.table.iterrows():
             unit = str(row["unit"])
             low, high = float(row["low"]), float(row["high"])
             span = f"{quantity(low, unit)} to {quantity(high, unit)}" if low == low else "–"

@@ -31,7 +31,7 @@ def invoke(results: Results, invocation: Invocation, variant: Variant, built: Bu
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), "wall_s": 0.0}
     path = built.programs.get(cell.program)
     if path is not None:
-        more = counters.variables({**cell.options, **cell.params})
+        more = {**cell.variables(), **counters.variables({**cell.options, **cell.params})}
         _run(results, row, [str(path), *cell.arguments(invocation.seed)], cell.timeout, more)
     elif cell.program in built.absent:
         row["message"] = (f"{built.problems[cell.program]}; ./tenter doctor says what may be "

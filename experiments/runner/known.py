@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from . import variables
 from .build import WORKLOADS, Builder, Variant, build, option_names
 from .errors import USAGE, Stop, nearest
 from .matrix import Cell, Matrix, module_of
@@ -61,12 +62,18 @@ def _json_of(command: list[str]) -> dict[str, Any]:
     return said
 
 
-def options_of(program: Path) -> list[dict[str, Any]]:
-    """The program's options, as its --list says: {"options": [{"name", "range", …}]}."""
-    options = _json_of([str(program), "--list"]).get("options")
+def said_of(program: Path) -> dict[str, Any]:
+    """What the program's --list says: {"about", "options": [{"name", "range", …}], …}."""
+    said = _json_of([str(program), "--list"])
+    options = said.get("options")
     if not isinstance(options, list) or not all("name" in o for o in options):
         raise Stop(f"{program} --list has no list of options", USAGE)
-    return options
+    return said
+
+
+def options_of(program: Path) -> list[dict[str, Any]]:
+    """The program's options, as its --list says."""
+    return list(said_of(program)["options"])
 
 
 # -- values ---------------------------------------------------------------------------------------
@@ -122,6 +129,11 @@ def check_names(root: Path, matrix: Matrix) -> None:
         if programs and cell.program not in programs:
             raise _error(matrix, cell, "program", f"unknown program '{cell.program}' "
                          f"({nearest(cell.program, programs)})")
+        for name in cell.variables():
+            library = variables.known(root)[0]
+            if name not in library:
+                raise _error(matrix, cell, name,
+                             f"unknown variable '{name}' ({nearest(name, library)})")
         for name in cell.build:
             if len(build_options) > 1 and name not in build_options:
                 raise matrix.file.error(["build", name], f"unknown build option '{name}' "
@@ -202,7 +214,7 @@ def check_options(matrix: Matrix, cell: Cell, options: list[dict[str, Any]]) -> 
     for group in ("params", "options"):
         for name, value in getattr(cell, group).items():
             flag = name.replace("_", "-")
-            if name in cell.build_factors:
+            if name in cell.build_factors or name in cell.variables():
                 continue
             if flag not in table:
                 raise _error(matrix, cell, name, f"unknown factor '{name}': {cell.program} has "

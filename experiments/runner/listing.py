@@ -10,7 +10,7 @@ from . import known, matrix as matrices
 from .arguments import Parser
 from .build import Build, Builder, MesonBuilder, build
 from .errors import GOOD, Stop
-from .progress import say
+from .progress import Steps, say
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,14 +19,16 @@ def parser() -> Parser:
     out = Parser(
         "list",
         description="Modules, pollers, workloads, matrices, and knobs with their ranges. Modules "
-                    "and knobs are what the C side says of itself, so this builds it first.")
+                    "and knobs are what the C side says of itself, so this builds every module "
+                    "and workload first, which takes minutes once.")
     out.add_argument("--json", action="store_true", help="one JSON object on standard output")
     return out
 
 
 def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> int:
     args = parser().parse(argv)
-    builder = builder or MesonBuilder(root, say=say)
+    builder = builder or MesonBuilder(root, say=say, steps=Steps)
+    say("building what is to be asked (every module and workload), where it is not built yet")
     said = known.config(root, builder)
     said["workloads"] = _workloads(root, builder)
     said["matrices"] = [_matrix(root, name) for name in matrices.names(root)]
@@ -38,10 +40,12 @@ def _workloads(root: Path, builder: Builder) -> list[dict[str, Any]]:
     built: Build = build(builder, known.everything(root), known.sources(root))
     out: list[dict[str, Any]] = []
     for name in known.sources(root):
-        entry: dict[str, Any] = {"name": name, "options": None, "missing": None}
+        entry: dict[str, Any] = {"name": name, "about": None, "options": None,
+                                 "missing": None}
         try:
             if name in built.programs:
-                entry["options"] = known.options_of(built.programs[name])
+                told = known.said_of(built.programs[name])
+                entry.update(about=told.get("about"), options=told["options"])
             else:
                 entry["missing"] = built.problems[name]
         except Stop as error:
@@ -61,12 +65,18 @@ def _matrix(root: Path, name: str) -> dict[str, Any]:
 
 
 def _option(entry: dict[str, Any], indent: str = "    ") -> str:
+    if entry.get("type") == "flag":
+        return f"{indent}{entry['name']:<16} flag{'':<38}  {entry.get('help', '')}".rstrip()
     unit = f" {entry['unit']}" if entry.get("unit") not in (None, "", "1") else ""
     text = f"{indent}{entry['name']:<16} {known.range_text(entry)}{unit}"
     if entry.get("default") is not None:
         text += f" (default {entry['default']})"
     text = f"{text:<58}  {entry.get('help', '')}".rstrip()
     return text + (f"  [{entry['from']}]" if entry.get("from") else "")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _text(said: dict[str, Any]) -> str:
@@ -78,15 +88,15 @@ def _text(said: dict[str, Any]) -> str:
             lines += [_option(k) for k in entry.get("knobs", [])]
     lines += ["Knobs of the runtime"]
     lines += [_option(k, "  ") for k in said.get("runtime", {}).get("knobs", [])]
-    lines += ["Workloads"]
+    lines += ["Workloads (options that most of them share are left out: PROGRAM --help has them)"]
     for entry in said["workloads"]:
-        lines += [f"  {entry['name']}" + (f"  (not here: {entry['missing']})"
-                                          if entry["missing"] else "")]
+        what = f"(not here: {entry['missing']})" if entry["missing"] else entry["about"] or ""
+        lines += [f"  {entry['name']:<14}  {what}".rstrip()]
         lines += [_option(o) for o in entry["options"] or [] if not o.get("common")]
     lines += ["Matrices"]
     for entry in said["matrices"]:
         row = f", row {entry['row']}" if entry["row"] else ""
-        lines += [f"  {entry['name']:<10} {entry['title']} ({entry['cells']} cells × "
-                  f"{entry['blocks']} blocks{row})"]
+        lines += [f"  {entry['name']:<10} {entry['title']} ({_counted(entry['cells'], 'cell')} × "
+                  f"{_counted(entry['blocks'], 'block')}{row})"]
     lines += ["", "[003 §4.3] and its like: where the idea is from; docs/sources.md has the list."]
     return "\n".join(lines)

@@ -3,7 +3,8 @@
 
 Cells are the cross product of `factors`, less `exclude`, plus the cross product of each group of
 `include`. A factor is an option of the program (`workers: [1, 2]` is `--workers 1`, …) except
-`program`, which names it, and those under `build`, which are meson options. `scheduler` is both:
+`program`, which names it, those under `build`, which are meson options, and those in capitals,
+which are variables of the environment (`TENTER_STALL_MS: [0, 100]`). `scheduler` is both:
 the module's name selects the build, the whole of `fifo:layout=global` is passed at run time.
 """
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import os
 import re
 from dataclasses import dataclass, field
@@ -19,10 +21,13 @@ from typing import Any, Iterable, Iterator
 
 from .build import Variant
 from .errors import Stop, nearest
+from .variables import PREFIX
 from .yamlfile import YamlFile
 
 SCHEMA = "experiments/matrices/schema.json"
 QUICK_BLOCKS, QUICK_REPS = 3, 2
+#: more would take days to run; a slip of the finger shall not take minutes to be told of
+MOST_CELLS = 100_000
 _RANGE = re.compile(r"^(\d+|(?:\d+\*)?cores)(?:\.\.(\d+|(?:\d+\*)?cores))?$")
 #: options of every benchmark program that the runner gives itself
 RESERVED = ("json", "hist", "list", "print-config", "seed", "reps", "warmup")
@@ -68,13 +73,18 @@ class Cell:
         out = ["--json", "--hist", "--seed", str(seed), "--reps", str(self.reps),
                "--warmup", str(self.warmup)]
         for name, value in {**self.options, **self.params}.items():
-            if name in self.build_factors or value is False:
+            if name in self.build_factors or value is False or name.startswith(PREFIX):
                 continue
             flag = "--" + name.replace("_", "-")
             if name == "scheduler":
                 value = run_time_spec(str(value))
             out += [flag] if value is True else [flag, _text(value)]
         return out
+
+    def variables(self) -> dict[str, str]:
+        """Factors that are variables of the environment: knobs that the program has no option for."""
+        return {n: _text(v) for n, v in {**self.options, **self.params}.items()
+                if n.startswith(PREFIX)}
 
 
 def _text(value: Value) -> str:
@@ -150,7 +160,7 @@ def load(root: Path, path: Path, quick: bool = False, cores: int | None = None,
     cells = expander.cells()
     if not cells:
         raise Stop(f"{path}: no cell is left: {'; '.join(expander.notes) or 'all are excluded'}")
-    return Matrix(data["name"], data["title"], data.get("row"), data.get("blocks", 5),
+    return Matrix(data["name"], data.get("title", data["name"]), data.get("row"), data.get("blocks", 5),
                   data.get("seed", 1), data.get("order", "blocks"), data.get("figures", []),
                   cells, expander.notes, file)
 
@@ -196,8 +206,11 @@ class _Expander:
             high = low if match[2] is None else self._count(match[2])
             if high < low:
                 raise self.file.error(where, f"the range {item} is empty")
+            if high - low >= MOST_CELLS:
+                raise self.file.error(where, f"the range {item} has {high - low + 1} values, and a "
+                                      f"matrix at most {MOST_CELLS} cells")
             out += range(low, high + 1)
-        out = [v for i, v in enumerate(out) if v not in out[:i]]
+        out = list(dict.fromkeys(out))
         if all(isinstance(v, int) and not isinstance(v, bool) for v in out):
             out.sort()
         return out
@@ -228,6 +241,10 @@ class _Expander:
         table = {n: self._values(v, [*where, "factors", n]) for n, v in factors.items()}
         table.update({n: lists[n] for n in vary})
         fixed = {n: v[0] for n, v in lists.items()}
+        number = math.prod(len(v) for v in table.values())
+        if number > MOST_CELLS:
+            raise self.file.error([*where, "factors"], f"{number} cells: a matrix has at most "
+                                  f"{MOST_CELLS}")
         for values in itertools.product(*table.values()):
             point = dict(zip(table, values))
             if self._excluded(point) or self._too_many(point, get):

@@ -2,7 +2,9 @@
 """A bar with an estimate on a terminal, plain lines elsewhere; always on standard error."""
 from __future__ import annotations
 
+import re
 import sys
+import time
 from typing import Any
 
 from .plan import human
@@ -10,6 +12,35 @@ from .plan import human
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+class Steps:
+    """How far a build is: ninja's `[n/m]` in place on a terminal, a line now and then elsewhere."""
+
+    EVERY_S = 20.0
+
+    def __init__(self, name: str) -> None:
+        self.name, self._shown = name, False
+        self._terminal = sys.stderr.isatty()
+        self._begin = self._last = time.monotonic()
+
+    def tick(self, line: str) -> None:
+        """`line`: the last one of the build's log."""
+        now = time.monotonic()
+        step = re.match(r"\[\d+/\d+\]", line)
+        where = f"{step[0]} " if step else ""
+        if self._terminal:
+            sys.stderr.write(f"\r\033[K{where}{self.name}, {now - self._begin:.0f} s")
+            sys.stderr.flush()
+            self._shown = True
+        elif now - self._last >= self.EVERY_S:
+            self._last = now
+            say(f"building {where}{self.name}, {now - self._begin:.0f} s so far")
+
+    def close(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
 
 
 class Progress:

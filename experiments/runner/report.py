@@ -2,14 +2,13 @@
 """The verb `plot`, and report.html: one self-contained page of a results folder."""
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Iterable, Sequence
 
 import jinja2
 import pandas as pd
 
-from . import figures, stats, tidy
+from . import claims, figures, stats, tidy
 from .arguments import Parser
 from .errors import GOOD, INCOMPLETE, Stop
 
@@ -80,6 +79,25 @@ def comparisons(frame: pd.DataFrame, factors: list[str]) -> list[dict[str, str]]
                             "shown": "yes" if stats.difference_shown(ratio) else "no",
                             "remark": ", ".join(t for t in (ratio.flag, crowded) if t)})
     return out
+
+
+def meanings(rows: list[dict[str, str]]) -> list[str]:
+    """What the remarks of the comparisons mean."""
+    said = {word for row in rows for word in row["remark"].split(", ")}
+    return [text for flag, text in stats.MEANINGS.items() if flag in said]
+
+
+# -- the claims of the row that was reproduced ----------------------------------------------------
+
+def verdicts(results_dir: Path, frame: pd.DataFrame,
+             rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The row with its claims judged, where `reproduce` made the folder; else nothing."""
+    asked = tidy.run_of(results_dir).get("reproduces")
+    for row in claims.rows():
+        if row["id"] == asked and row["available"]:
+            return {"row": row, "scale": claims.scale_text(claims.scale(row, rows)),
+                    "judged": claims.judge(row["id"], frame)}
+    return None
 
 
 # -- what went wrong ------------------------------------------------------------------------------
@@ -192,12 +210,14 @@ def make(results_dir: Path, command: str, only: Sequence[str] | None = None) -> 
     programs, factors = programs_of(frame), list(prov.get("factors") or [])
     matrix = tidy.matrix_of(results_dir)
     names = asked_figures(results_dir, programs) if only is None else list(only)
+    compared = comparisons(frame, factors)
     page = _template().render(
         title=str(matrix.get("title") or matrix.get("name") or results_dir.name),
+        verdicts=verdicts(results_dir, frame, rows), meanings=meanings(compared),
         command=command, prov=prov, matrix=matrix, folder=results_dir.name,
         figures=figures.draw_all(names, programs, table),
         statuses=statuses(rows, gone), failures=failures(rows, gone),
-        warnings=warnings_of(frame, rows, factors), comparisons=comparisons(frame, factors),
+        warnings=warnings_of(frame, rows, factors), comparisons=compared,
         environments=environments(results_dir), binaries=binaries(rows), clocks=clocks(rows),
         unavailable=unavailable(rows),
         no_difference=stats.NO_DIFFERENCE, too_few=stats.TOO_FEW, few=stats.FEW, long=LONG)
@@ -216,24 +236,20 @@ def _template() -> jinja2.Template:
 
 def recorded_command(results_dir: Path) -> str:
     """The command that made the folder, as the runner recorded it."""
-    path = results_dir / "run.json"
-    if path.exists():
-        command = json.loads(path.read_text(encoding="utf-8")).get("command")
-        if command:
-            return str(command)
-    return "unknown"
+    return str(tidy.run_of(results_dir).get("command") or "unknown")
 
 
 def plot_main(argv: list[str]) -> int:
     """./tenter plot [RESULTS_DIR] [FIGURE…]"""
     parser = Parser(
-        "plot",
+        "plot", usage="./tenter plot [RESULTS_DIR] [FIGURE ...]",
         description="Draw the figures of a results folder again: all that its matrix names, and "
                     "the report; or only the figures that are named.",
         epilog="Figures: " + ", ".join(figures.known()) + ". Exit codes: 0 drawn; 2 usage; "
                "3 some figure found no data.")
-    parser.add_argument("words", nargs="*", metavar="RESULTS_DIR FIGURE",
-                        help="the folder (default: results/latest), then figures")
+    parser.add_argument("words", nargs="*", metavar="WORD",
+                        help="a results folder, if the first word is one (default: results/latest "
+                             "beside ./tenter); the other words are names of figures")
     words = parser.parse(argv).words
     folder = ROOT / "results" / "latest"
     if words and (Path(words[0]).is_dir() or "/" in words[0]):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import shlex
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,6 +31,7 @@ COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_
            ("expire", "expire"), ("instructions a call", "call_instructions"), ("call", "call_time"))
 #: factors that the series or the axis says already
 SAID = ("scheduler", "program", "param_program")
+PERCENTILE = re.compile(r"(\w+?)_p([0-9_]+)_ns")
 #: behind an interval of fewer than stats.FEW blocks
 FEW_MARK = "†"
 #: docs/sources.md says it in full
@@ -53,7 +56,8 @@ def parser() -> Parser:
     add("--json", action="store_true", help="one JSON object on standard output")
     add("--from", dest="source", type=Path, metavar="DIR",
         help="judge a results folder that is there already, run nothing")
-    add("--out", type=Path, metavar="DIR", help="results folder (default: results/ID-UTCTIME)")
+    add("--out", type=Path, metavar="DIR", help="results folder (default: results/ID-UTCTIME "
+        "beside ./tenter)")
     return out
 
 
@@ -77,7 +81,7 @@ def main(argv: list[str]) -> int:
     if not row["available"]:
         raise Stop(f"{row['id']} is not available yet: it needs {' and '.join(row['needs'])}",
                    UNSUPPORTED)
-    code, folder = _measure(row, args)
+    code, folder = _measure(row, args, shlex.join(["./tenter", "reproduce", *argv]))
     if code == INTERRUPTED or not (folder / "rows.jsonl").exists():
         return code or INCOMPLETE
     said = judge(row, folder, figures_of(row, args.quick), keep=args.source is None)
@@ -91,7 +95,7 @@ def main(argv: list[str]) -> int:
     return WRONG if code == WRONG or (args.strict and failed) else GOOD
 
 
-def _measure(row: dict[str, Any], args: argparse.Namespace) -> tuple[int, Path]:
+def _measure(row: dict[str, Any], args: argparse.Namespace, command: str) -> tuple[int, Path]:
     """Runs the row's matrix, or takes a folder that is there."""
     if args.source is not None:
         if not (args.source / "rows.jsonl").exists():
@@ -102,7 +106,8 @@ def _measure(row: dict[str, Any], args: argparse.Namespace) -> tuple[int, Path]:
     folder: Path = args.out or ROOT / "results" / f"{row['id']}-{stamp}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     outcome = run.run([row["matrix"], "--out", str(folder), *(["--quick"] if args.quick else [])],
-                      figures=figures_of(row, args.quick) if args.quick else None)
+                      figures=figures_of(row, args.quick) if args.quick else None,
+                      reproduces=run.Reproduced(row["id"], command))
     for status, number in outcome.counts.items():
         if status != "ok":
             print(f"note: {number} invocations {status}; see {folder / 'report.html'}",
@@ -118,19 +123,6 @@ def figures_of(row: dict[str, Any], quick: bool) -> list[str]:
 
 # -- judging --------------------------------------------------------------------------------------
 
-def scale(row: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
-    """Where a size differs from the source's."""
-    out: dict[str, dict[str, Any]] = {}
-    rows = tidy.read_jsonl(folder / "rows.jsonl")
-    for name, source in (row.get("scale") or {}).items():
-        here = sorted({r["program_params"][name] for r in rows
-                       if name in (r.get("program_params") or {})})
-        here = here or sorted({tidy.settings(r)[name] for r in rows if name in tidy.settings(r)})
-        if here and here != [source]:
-            out[name] = {"source": source, "here": here if len(here) > 1 else here[0]}
-    return out
-
-
 def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> dict[str, Any]:
     """Draws the row's figures (with `keep` those that are not drawn yet), judges its claims, writes
     verdicts.json; returns its content."""
@@ -141,7 +133,7 @@ def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> di
     said = {
         "schema": 1, "row": row["id"], "source": row["source"], "results": str(folder),
         "mode": "native", "cores": prov.get("cores"), "machine": prov.get("machine"),
-        "commit": prov.get("commit"), "scale": scale(row, folder),
+        "commit": prov.get("commit"), "scale": claims.scale(row, tidy.read_jsonl(folder / "rows.jsonl")),
         "usable": bool(len(tidy.usable(frame))),
         "thresholds": claims.module(row["id"]).THRESHOLDS,
         "figures": {d.name: str(folder / d.pdf) if d.pdf else f"not drawn: {d.problem}"
@@ -153,24 +145,36 @@ def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> di
     return said
 
 
-def table_of(frame: pd.DataFrame, axis: str) -> list[list[str]]:
-    """The source's axes in words: one line a point and series, medians with their intervals."""
+def table_of(frame: pd.DataFrame, axis: str, hist: pd.DataFrame | None = None) -> list[list[str]]:
+    """The source's axes in words: one line a point and series, medians with their intervals.
+
+    A percentile is the one that the figures draw: of the histograms (hist.csv) of all invocations
+    of the point together."""
     good = tidy.usable(frame)
     good = good[good[axis].notna()]
     there = set(good["metric"])
-    columns = [(title, metric) for title, metric in COLUMNS if metric in there]
-    lines = [[axis, "series", *(title for title, _metric in columns)]]
+    hist = pd.DataFrame(columns=tidy.HIST) if hist is None else hist
+    timed = set(hist["metric"])
+    columns = [(title, metric, PERCENTILE.fullmatch(metric)) for title, metric in COLUMNS]
+    columns = [c for c in columns if (c[2][1] in timed if c[2] else c[1] in there)]
+    lines = [[axis, "series", *(title for title, _metric, _percentile in columns)]]
     known = set(tidy.HEAD + tidy.TAIL)
     apart = tidy.varying_factors(good, [c for c in good.columns if c not in known], (axis, *SAID))
     for (x, series), part in good.groupby([axis, _series(good, apart)]):
         at = x if isinstance(x, str) else f"{x:g}"
         line = [f"{at}{'*' if part['oversubscribed'].any() else ''}", str(series)]
-        for _title, metric in columns:
+        for _title, metric, percentile in columns:
             own = part[part["metric"].eq(metric)]
+            if percentile:
+                mine = hist[hist["metric"].eq(percentile[1])
+                            & hist["invocation"].isin(part["invocation"])]
+                line.append(_cell(stats.pooled(mine, float(percentile[2].replace("_", "."))), "ns"))
+                continue
             estimate = stats.median(stats.invocations(own, metric)["value"].to_numpy(dtype=float))
             line.append(_cell(estimate, str(own["unit"].iloc[0]) if len(own) else "1"))
         lines.append(line)
-    return lines
+    given = [i for i, column in enumerate(zip(*lines)) if i < 2 or set(column[1:]) != {"–"}]
+    return [[line[i] for i in given] for line in lines]
 
 
 def _series(good: pd.DataFrame, apart: list[str]) -> pd.Series:
@@ -201,18 +205,20 @@ def align(lines: list[list[str]]) -> list[str]:
 
 def _print(row: dict[str, Any], folder: Path, said: dict[str, Any]) -> None:
     frame = tidy.load(folder)
-    print(f"{row['id']}, {row['source']}: {row['workload']}\n")
+    print(f"{row['id']}, {row['source']}: {row['workload']}")
+    for text in claims.scale_text(said["scale"]):
+        print(f"scale: {text}")
+    print()
     if said["usable"]:
-        table = "\n".join(align(table_of(frame, str(row.get("axis", "workers")))))
+        table = "\n".join(align(table_of(frame, str(row.get("axis", "workers")),
+                                         tidy.load_hist(folder))))
         print(table)
-        print("median over invocations [95 % interval]; percentiles pooled over the repetitions "
-              "of each; – too few samples")
+        print("median over invocations [95 % interval]; percentiles of all samples of a point, "
+              "pooled over its invocations, as in the figures; – too few samples")
         if FEW_MARK in table:
             print(f"{FEW_MARK} {stats.FEW_FLAG}")
         if frame["oversubscribed"].any():
             print(f"* more workers than cores ({said['cores']}): shown, never judged by")
-    for name, size in said["scale"].items():
-        print(f"scale: {name} {size['here']}, the source has {size['source']}")
     print()
     for verdict in said["verdicts"]:
         print(f"{verdict['verdict']}: {verdict['claim']}  ({verdict['why']})")

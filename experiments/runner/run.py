@@ -7,6 +7,7 @@ import contextlib
 import json
 import shlex
 import signal
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Sequence
@@ -19,18 +20,28 @@ from .matrix import Cell, Matrix
 from .merge import merge
 from .outcome import FINISHED, Outcome, conclude, count
 from .plan import Estimator, Invocation, human
-from .progress import Progress, say
+from .progress import Progress, Steps, say
 from .store import Results, mark_latest, newest
 
 ROOT = Path(__file__).resolve().parents[2]
 TO_RETRY = ("failed", "timeout", "skipped", "invalid")
 
 
+@dataclass(frozen=True)
+class Reproduced:
+    """The row of rows.yaml that a run is made for, and the command that asked for it."""
+
+    row: str
+    command: str
+
+
 def parser() -> Parser:
     out = Parser(
         "run",
         description="Build each variant of a matrix, run each of its cells, keep every sample, "
-                    "draw the figures. One cell in one block is one process.",
+                    "draw the figures. One cell in one block is one process. Results land in "
+                    "the folder results/ beside ./tenter, wherever it is called from; "
+                    "results/latest is the newest.",
         epilog="Exit codes: 0 every cell is good; 1 a program gave a wrong answer; 2 usage; "
                "3 some cell failed, was skipped, or is left for --resume; 130 interrupted.")
     add = out.add_argument
@@ -55,7 +66,7 @@ def parser() -> Parser:
     add("--order", choices=plan.ORDERS, help="randomised blocks (each runs every cell once), "
         "the same unshuffled, or cell by cell")
     add("--out", type=Path, metavar="DIR", help="results folder (default: "
-        "results/MATRIX-UTCTIME)")
+        "results/MATRIX-UTCTIME beside ./tenter)")
     add("--json", action="store_true", help="one JSON object on standard output")
     return out
 
@@ -89,9 +100,10 @@ def _print(outcome: Outcome, as_json: bool) -> None:
 
 
 def run(argv: list[str], root: Path = ROOT, builder: Builder | None = None,
-        results: Path | None = None, figures: Sequence[str] | None = None) -> Outcome:
+        results: Path | None = None, figures: Sequence[str] | None = None,
+        reproduces: Reproduced | None = None) -> Outcome:
     """The verb without its printing; `results` is the folder of results folders, `figures` what to
-    draw in place of what the matrix names."""
+    draw in place of what the matrix names, `reproduces` the row that the run is made for."""
     args = parser().parse(argv)
     if args.limit is not None and args.limit < 1:
         raise Stop(f"--limit {args.limit}: at least 1")
@@ -103,8 +115,8 @@ def run(argv: list[str], root: Path = ROOT, builder: Builder | None = None,
         return merge(args.merge, args.matrix, args.out, _command(argv), root,
                      results or root / "results", figures)
     with _interruptible():
-        return _Run(args, argv, root, builder or MesonBuilder(root, say=say),
-                    results or root / "results", figures).all()
+        return _Run(args, argv, root, builder or MesonBuilder(root, say=say, steps=Steps),
+                    results or root / "results", figures, reproduces).all()
 
 
 def _command(argv: list[str]) -> str:
@@ -129,10 +141,11 @@ def _interruptible() -> Any:
 
 class _Run:
     def __init__(self, args: argparse.Namespace, argv: list[str], root: Path, builder: Builder,
-                 results: Path, figures: Sequence[str] | None) -> None:
+                 results: Path, figures: Sequence[str] | None,
+                 reproduces: Reproduced | None) -> None:
         self.args, self.root, self.builder, self.results = args, root, builder, results
-        self.figures = figures
-        self.command = _command(argv)
+        self.figures, self.reproduces = figures, reproduces
+        self.command = reproduces.command if reproduces else _command(argv)
         self.resuming = args.resume is not None or args.retry_failed or args.rerun
         self.recorded: dict[str, Any] = {}
         self.folder = self._folder()
@@ -178,6 +191,7 @@ class _Run:
                              "order": loaded.order, "only": args.only, "shard": args.shard,
                              "cores": matrices.usable_cores(), "command": self.command,
                              "home": str(path.resolve().parent), "source": str(path),
+                             "reproduces": self.reproduces.row if self.reproduces else None,
                              "started": datetime.now(timezone.utc).isoformat()}
             return loaded
         try:

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
+from . import tidy
+
 CONFIDENCE = 0.95
 RESAMPLES = 4999
 SEED = 20240229
@@ -26,6 +28,17 @@ FEWEST = 3
 #: are the first that can reach 95 %.
 FEW = 6
 FEW_FLAG = f"n<{FEW}: covers less than 95 %"
+#: what flags mean, in the words of the report
+MEANINGS = {
+    f"n<{FEWEST}": f"n<{FEWEST}: from fewer than {FEWEST} invocations no interval can be given.",
+    "degenerate": "degenerate: all invocations gave the same value, so that the interval has no "
+                  "length; it does not say that the value is exact.",
+    "percentile": "percentile: the interval is the plain percentile interval of the bootstrap, "
+                  "because the better one (BCa) is undefined for these values.",
+    "no interval": "no interval: the bootstrap gives none for these values.",
+    FEW_FLAG: f"{FEW_FLAG}: an interval from fewer than {FEW} invocations cannot hold the true "
+              "median in 95 of 100 cases, however it is made.",
+}
 NO_DIFFERENCE = "no difference shown"
 TOO_FEW = "too few blocks to say"
 ZERO_DIVISOR = "divisor is zero"
@@ -142,6 +155,15 @@ def pooled_percentile(counts: np.ndarray, highs: np.ndarray, percent: float) -> 
         if math.isfinite(low) and math.isfinite(high):
             return Estimate(value, low, high, n, flag_of(n, flag))
     return Estimate(value, math.nan, math.nan, n, "no interval")
+
+
+def pooled(hist: pd.DataFrame, percent: float) -> Estimate:
+    """That percentile of rows of hist.csv; with too few samples for it an estimate of nothing."""
+    if len(hist):
+        counts, highs = tidy.count_matrix(hist)
+        if counts.sum() >= tidy.samples_needed(percent):
+            return pooled_percentile(counts, highs, percent)
+    return Estimate(math.nan, math.nan, math.nan, 0, "too few samples")
 
 
 # -- from the tidy table --------------------------------------------------------------------------

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 from .arguments import Parser
 from .build import first_error
@@ -14,6 +17,23 @@ from .progress import say
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = "dscheck/cases/run.sh"
+#: builds that differ: each value of each build option, and what the compiler may do
+VARIANTS: dict[str, list[str]] = {
+    "stacks-mmap": ["-Dstacks=mmap"],
+    "stacks-malloc": ["-Dstacks=malloc"],
+    "stacks-split": ["-Dstacks=split"],
+    "ucontext": ["-Dcontext=ucontext"],
+    "utility": ["-Dsuspension=utility", "-Ddead=utility", "-Dtimers=wheel"],
+    "lock": ["-Dsuspension=lock"],
+    "observe-off": ["-Dobserve=off"],
+    "several": ["-Dschedulers=fifo,lifo,skeleton,yields"],
+    "plugin": ["-Dschedulers=plugin,lifo"],
+    "fixed": ["-Dschedulers=lifo:spawn=child"],
+    "debug": ["-Dbuildtype=debug"],
+    "lto": ["-Doptimization=3", "-Db_lto=true"],
+    "clang": ["-Dtimers=wheel"],
+    "clang-lock": ["-Dsuspension=lock", "-Ddead=utility", "-Dstacks=malloc", "-Dcontext=ucontext"],
+}
 _PASSED, _SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP",)
 
 
@@ -22,8 +42,12 @@ def parser() -> Parser:
         "test",
         description="Build and run the tests. The last line counts test programs and scripts.",
         epilog="Exit codes: 0 all passed; 1 one failed; 2 it does not compile.")
-    out.add_argument("--all", action="store_true", help="the stress and long suites too")
-    out.add_argument("--sanitize", choices=("address", "undefined", "thread", "valgrind"),
+    out.add_argument("--all", action="store_true",
+                     help="the stress and long suites too, and the fast ones in every variant")
+    only = out.add_mutually_exclusive_group()
+    only.add_argument("--variant", choices=VARIANTS, metavar="NAME", help="C suites only, in "
+                      f"a build with other options ({', '.join(VARIANTS)})")
+    only.add_argument("--sanitize", choices=("address", "undefined", "thread", "valgrind"),
                      help="C suites only, built with this sanitizer, or run under valgrind")
     out.add_argument("--list", action="store_true", help="name the tests, run none")
     return out
@@ -31,6 +55,8 @@ def parser() -> Parser:
 
 def main(argv: list[str], root: Path = ROOT) -> int:
     args = parser().parse(argv)
+    if args.variant:
+        return _end(_variant(root, args.variant))
     folder = root / "build" / ("test-" + args.sanitize if args.sanitize else "test")
     _build(root, folder, args.sanitize, args.list)
     suites = ["fast", "stress", "long"] if args.all else ["fast"]
@@ -41,15 +67,45 @@ def main(argv: list[str], root: Path = ROOT) -> int:
         subprocess.run(["meson", "test", "-C", str(folder), "--no-rebuild", "--list", *chosen],
                        check=False, stderr=subprocess.DEVNULL)
         print("\n".join(" ".join([Path(c[0]).name, *c[1:]]) for c in scripts))
+        if args.all:
+            print("\n".join(f"variant {name}" for name in VARIANTS))
         return GOOD
     counts = _meson(folder, chosen, bool(args.sanitize))
     for command in scripts:
         code = subprocess.run(command, cwd=root, check=False).returncode
         counts["passed" if code == 0 else "skipped" if code == 77 else "failed"] += 1
+    if args.all and not args.sanitize:
+        for name in VARIANTS:
+            for key, number in _variant(root, name).items():
+                counts[key] += number
+    return _end(counts)
+
+
+def _end(counts: dict[str, int]) -> int:
     sys.stderr.flush()
     skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
     print(f"{counts['passed']} passed, {counts['failed']} failed{skipped}", flush=True)
     return WRONG if counts["failed"] else GOOD
+
+
+def _variant(root: Path, name: str) -> dict[str, int]:
+    """The fast C suites in a build of its own, without those that are the same in each build."""
+    compiler = name.partition("-")[0] if name.startswith("clang") else "gcc"
+    if shutil.which(compiler) is None:
+        say(f"variant {name}: no {compiler}: skipped")
+        return {"passed": 0, "failed": 0, "skipped": 1}
+    say(f"variant {name}: {' '.join(VARIANTS[name])}, {compiler}")
+    folder = root / "build" / ("test-" + name)
+    if not (folder / "build.ninja").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "tenter-build.log", "w+b") as log:
+            try:
+                _logged(["meson", "setup", str(folder), str(root), "-Dworkloads=false",
+                         *VARIANTS[name]], log, {**os.environ, "CC": compiler})
+            except Stop as problem:
+                say(f"variant {name}: {problem}")
+                return {"passed": 0, "failed": 1, "skipped": 0}
+    return _meson(folder, ["--suite", "fast", "--no-suite", "once"], False, True)
 
 
 def _scripts(root: Path) -> list[list[str]]:
@@ -68,19 +124,25 @@ def _build(root: Path, folder: Path, sanitizer: str | None, only_set_up: bool) -
     with open(folder / "tenter-build.log", "w+b") as log:
         say(f"building {folder.relative_to(root)}")
         for command in commands:
-            if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log,
-                              stderr=subprocess.STDOUT, check=False).returncode != 0:
-                raise Stop(f"it does not compile: {first_error(log)} (all of it in {log.name})",
-                           USAGE)
+            _logged(command, log)
 
 
-def _meson(folder: Path, chosen: list[str], slow: bool) -> dict[str, int]:
-    """Runs the C suites; counts come from meson's own log, one line a test program."""
+def _logged(command: list[str], log: BinaryIO, environment: dict[str, str] | None = None) -> None:
+    if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                      check=False, env=environment).returncode != 0:
+        raise Stop(f"it does not compile: {first_error(log)} (all of it in {log.name})", USAGE)
+
+
+def _meson(folder: Path, chosen: list[str], slow: bool, build: bool = False) -> dict[str, int]:
+    """Runs the C suites; counts come from meson's own log, one line a test program. With `build`
+    it makes what these need, and no more, first."""
     record = folder / "meson-logs" / "testlog.json"
     record.unlink(missing_ok=True)
     more = ["--timeout-multiplier", "4"] if slow else []
-    code = subprocess.run(["meson", "test", "-C", str(folder), "--print-errorlogs", "--no-rebuild", *more,
-                           *chosen], check=False).returncode
+    if not build:
+        more.append("--no-rebuild")
+    code = subprocess.run(["meson", "test", "-C", str(folder), "--print-errorlogs", *more, *chosen],
+                          check=False).returncode
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     if record.exists():
         for line in record.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -222,9 +222,30 @@ def provenance(results_dir: Path, rows: list[dict[str, Any]],
     own = [r["binary"] for r in rows if (r.get("binary") or {}).get("runtime") in OWN_RUNTIMES]
     versions = {str(b.get("version")) for b in own}
     return {"matrix": name, "commit": commit, "dirty": dirty, "machine": _machine(env),
+            "quick": quick_text(results_dir, matrix),
             "cores": _cores(env), "date": dates[0] if dates else None,
             "version": ", ".join(sorted(versions)) or None,
             "factors": [_column(f) for f in factor_names(rows)]}
+
+
+def run_of(results_dir: Path) -> dict[str, Any]:
+    """What the runner recorded of the run; nothing where it did not make the folder."""
+    path = results_dir / "run.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError as error:
+        raise TidyError(f"{path}: not JSON: {error}") from error
+    return data if isinstance(data, dict) else {}
+
+
+def quick_text(results_dir: Path, matrix: dict[str, Any]) -> str | None:
+    """`quick: 5000 packets`: what a quick run has less of than its matrix says."""
+    if not run_of(results_dir).get("quick"):
+        return None
+    sizes = (matrix.get("quick") or {}).get("options") or {}
+    return "quick: " + (", ".join(f"{value} {name}" if isinstance(value, int) else f"{name} {value}"
+                                  for name, value in sizes.items())
+                        or "fewer blocks and repetitions")
 
 
 def matrix_of(results_dir: Path) -> dict[str, Any]:

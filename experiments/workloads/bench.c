@@ -257,7 +257,8 @@ static void help_one(const struct bench_option *o)
     snprintf(left, sizeof left, "--%s%s", o->name, kinds[o->type]);
     printf("  %-20s %s", left, o->help);
     if (o->type == BENCH_INT || o->type == BENCH_REAL)
-        printf(" (%.12g to %.12g%s%s", o->low, o->high, o->unit[0] != '\0' ? " " : "", o->unit);
+        printf(o->type == BENCH_INT ? " (%.0f to %.0f%s%s" : " (%.12g to %.12g%s%s", o->low, o->high,
+               o->unit[0] != '\0' ? " " : "", o->unit);
     else if (o->choices != NULL)
         printf(" (%s", o->choices);
     else {

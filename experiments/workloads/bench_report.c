@@ -268,6 +268,38 @@ static void json(const struct bench *b)
     puts("}}");
 }
 
+/* A value for people: nanoseconds as µs, ms or s, rates as k or M, both to three digits; all else as it is. */
+static const char *human(char out[32], double value, const char *unit)
+{
+    static const struct {
+        double size;
+        const char *time, *rate;
+    } steps[] = {{1e9, "s", "G/s"}, {1e6, "ms", "M/s"}, {1e3, "µs", "k/s"}, {0, "ns", "/s"}};
+    bool time = strcmp(unit, "ns") == 0 || strcmp(unit, "s") == 0, rate = strcmp(unit, "1/s") == 0;
+    double v = strcmp(unit, "s") == 0 ? value * 1e9 : value;
+    size_t i = 0;
+    while (fabs(v) < steps[i].size * 0.9995)
+        i++;
+    double scaled = steps[i].size > 0 ? v / steps[i].size : v;
+    if (time || rate)
+        snprintf(out, 32, fabs(scaled) >= 999.5 ? "%.0f %s" : "%.3g %s", scaled,
+                 time ? steps[i].time : steps[i].rate);
+    else
+        snprintf(out, 32, "%.6g%s%s", value, strcmp(unit, "1") == 0 ? "" : " ", strcmp(unit, "1") == 0 ? "" : unit);
+    return out;
+}
+
+/* Padded to `width` letters, which are fewer than bytes where there is a µ. */
+static void column(double value, const char *unit, int width)
+{
+    char text[32];
+    int letters = 0;
+    human(text, value, unit);
+    for (const char *c = text; *c != '\0'; c++)
+        letters += ((unsigned char)*c & 0xc0) != 0x80;
+    printf(" %*s%s", width > letters ? width - letters : 0, "", text);
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -288,7 +320,11 @@ static void table_metric(const struct bench *b, size_t first, double *values)
         return;
     qsort(values, n, sizeof *values, compare);
     double median = (values[(n - 1) / 2] + values[n / 2]) / 2;
-    printf("  %-24s %13.6g %13.6g %13.6g  %-5s %zu\n", s->metric, median, values[0], values[n - 1], s->unit, n);
+    printf("  %-24s", s->metric);
+    column(median, s->unit, 13);
+    column(values[0], s->unit, 13);
+    column(values[n - 1], s->unit, 13);
+    printf("  %zu\n", n);
 }
 
 static void table(const struct bench *b)
@@ -300,17 +336,19 @@ static void table(const struct bench *b)
     double *values = (double *)malloc((b->filled + 1) * sizeof *values);
     if (values == NULL)
         bench_die(b, BENCH_INTERNAL, "no memory");
-    printf("  %-24s %13s %13s %13s  %-5s %s\n", "metric", "median", "least", "greatest", "unit", "n");
+    printf("  %-24s %13s %13s %13s  %s\n", "metric", "median", "least", "greatest", "n");
     for (size_t i = 0; i < b->filled; i++)
         table_metric(b, i, values);
     free(values);
     for (size_t i = 0; i < b->hist_n; i++) {
         const struct hdr *h = b->hists[i].hdr;
+        const char *unit = b->hists[i].unit;
+        char text[32];
         printf("  %s of %" PRIu64 ":", b->hists[i].metric, h->total);
         for (size_t k = 0; k < sizeof percents / sizeof *percents; k++)
             if (hdr_supports(h, percents[k]))
-                printf("  p%g %" PRIu64, percents[k], hdr_percentile(h, percents[k]));
-        printf("  greatest %" PRIu64 " %s\n", h->most, b->hists[i].unit);
+                printf("  p%g %s", percents[k], human(text, (double)hdr_percentile(h, percents[k]), unit));
+        printf("  greatest %s\n", human(text, (double)h->most, unit));
     }
     for (size_t i = 0, shown = 0; i < b->counted; i++)
         if (b->counters[i].value != 0)
@@ -319,7 +357,6 @@ static void table(const struct bench *b)
         putchar('\n');
     for (size_t i = 0; i < b->missing_n; i++)
         printf("  unavailable: %s (%s)\n", b->missing[i].name, b->missing[i].why);
-    printf("  binary: %s\n", b->binary != NULL ? b->binary : "?");
 }
 
 int bench_finish(struct bench *b)

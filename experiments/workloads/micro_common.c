@@ -19,7 +19,11 @@ void micro_start(struct bench *b, int argc, char **argv, const struct micro_case
                  const struct micro_case *neighbours, size_t m)
 {
     static char choices[1024];
-    size_t used = (size_t)snprintf(choices, sizeof choices, "all|runtime|neighbours");
+    const char *first = "all|runtime|neighbours"; /* of all peers, so that one matrix can name them */
+    for (size_t i = 0; i < b->n; i++)
+        if (strcmp(b->own[i].name, "case") == 0 && b->own[i].choices != NULL)
+            first = b->own[i].choices; /* a program that is no peer has groups of its own */
+    size_t used = (size_t)snprintf(choices, sizeof choices, "%s", first);
     bench = b;
     groups[0] = runtime;
     groups[1] = neighbours;

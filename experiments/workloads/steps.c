@@ -2,7 +2,8 @@
  *
  * Instructions and system calls of single operations, counted one by one: a child process does the operation so many
  * times, its parent lets it go step by step (ptrace) between two marks. Exact, and indifferent to whoever else uses
- * the machine. Times of the same operations stand beside them. Rows H6 (contexts) and B3.3 (split stacks).
+ * the machine. Times of the same operations stand beside them. Rows H6 (contexts, by the number of fibres that yield to
+ * each other) and B3.3 (split stacks, by the frame of the function called).
  */
 #include "bench_tenter.h"
 
@@ -26,30 +27,51 @@ static void *yielder(void *arg)
     return arg;
 }
 
-/* A call that has a frame of its own and cannot be left out. */
-static __attribute__((noinline)) uint64_t callee(uint64_t x)
-{
-    volatile uint64_t room[8];
-    room[x % 8] = x;
-    return room[x % 8];
-}
+/* Calls that have a frame of their own and cannot be left out. A split stack compares a small frame's stack pointer with
+ * the segment's end, of a larger one it works out the end first; one above a page is probed page by page besides. */
+#define FRAMES "64|512|4096"
+#define CALLEE(bytes)                                                  \
+    static __attribute__((noinline)) uint64_t call_##bytes(uint64_t x) \
+    {                                                                  \
+        volatile uint64_t room[bytes / sizeof(uint64_t)];              \
+        room[x % 8] = x;                                               \
+        return room[x % 8];                                            \
+    }
+CALLEE(64)
+CALLEE(512)
+CALLEE(4096)
+
+/* A loop for each, so that the call is a direct one. */
+#define CALLS(bytes)                   \
+    for (uint64_t i = 0; i < ops; i++) \
+    sum += call_##bytes(i)
+
+enum { MOST_FIBRES = 64 };
 
 static void do_yields(uint64_t ops)
 {
-    uint64_t half = ops / 2;
-    tn_fibre *f[2];
-    for (int i = 0; i < 2; i++)
-        if (tn_spawn(&f[i], NULL, yielder, &half) != 0)
+    uint64_t n = (uint64_t)bench_int(bench, "fibres"), each = ops / n;
+    tn_fibre *f[MOST_FIBRES];
+    for (uint64_t i = 0; i < n; i++)
+        if (tn_spawn(&f[i], NULL, yielder, &each) != 0)
             bench_die(bench, BENCH_INTERNAL, "no fibre");
-    for (int i = 0; i < 2; i++)
+    for (uint64_t i = 0; i < n; i++)
         tn_join(f[i], NULL);
 }
 
 static void do_calls(uint64_t ops)
 {
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < ops; i++)
-        sum += callee(i);
+    switch (bench_int(bench, "frame")) {
+    case 0:
+        CALLS(64);
+        break;
+    case 1:
+        CALLS(512);
+        break;
+    default:
+        CALLS(4096);
+    }
     if (sum != ops * (ops - 1) / 2)
         bench_invalid(bench, "the calls do not add up");
 }
@@ -70,7 +92,7 @@ enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 #define MARK() __asm__ volatile("int3")
 
 /* The child's part: the operation with FEW and with MANY rounds, each between marks. */
-enum { FEW = 64, MANY = 192 }; /* whole rounds of what happens every 64th time */
+enum { FEW = MOST_FIBRES, MANY = 3 * FEW }; /* whole rounds of what happens every 64th time */
 
 static void *marked(void *arg)
 {
@@ -171,7 +193,7 @@ static void *timed(void *arg)
 {
     for (size_t i = 0; i < OPERATIONS; i++)
         for (int rep = 0; rep < bench_reps(bench); rep++) {
-            uint64_t ops = (uint64_t)bench_int(bench, "ops") / 2 * 2, begin = bench_now();
+            uint64_t ops = (uint64_t)bench_int(bench, "ops") / MOST_FIBRES * MOST_FIBRES, begin = bench_now();
             operations[i].run(ops);
             bench_sample(bench, operations[i].time, "ns", (double)(bench_now() - begin) / (double)ops, rep);
         }
@@ -180,13 +202,22 @@ static void *timed(void *arg)
 
 int main(int argc, char **argv)
 {
+    static struct bench_option own[] = {
+        {"fibres", BENCH_INT, "2", 2, MOST_FIBRES, NULL, "fibres", "that yield to each other; a power of two", NULL,
+         0, 0, false},
+        {"frame", BENCH_CHOICE, "64", 0, 0, FRAMES, "bytes", "of the function that is called", NULL, 0, 0, false},
+    };
     static struct bench b = {.program = "steps",
                              .about =
                                  "instructions and system calls of a switch and of a call, counted, and their time",
                              .clock = "starts just before the first operation of a repetition, stops after the last",
-                             .takes = BENCH_TAKES_SCHEDULER | BENCH_TAKES_OPS};
+                             .takes = BENCH_TAKES_SCHEDULER | BENCH_TAKES_OPS,
+                             .own = own,
+                             .n = sizeof own / sizeof *own};
     bench = &b;
     bench_start(&b, argc, argv);
+    if (MOST_FIBRES % bench_int(&b, "fibres") != 0)
+        bench_die(&b, BENCH_USAGE, "--fibres %s: must be a power of two", bench_text(&b, "fibres"));
     for (size_t i = 0; i < OPERATIONS && !bench_int(&b, "print-config"); i++) {
         double instructions, syscalls;
         if (!count(&operations[i], &instructions, &syscalls))

@@ -169,7 +169,7 @@ static void *fibres(void *arg)
 int main(int argc, char **argv)
 {
     static struct bench_option own[] = {
-        {"case", BENCH_LIST, "all", 0, 0, NULL, "", "cases to run", NULL, 0, 0, false},
+        {"case", BENCH_LIST, "all", 0, 0, "all", "", "cases to run", NULL, 0, 0, false},
         {"ms", BENCH_REAL, "40", 0.01, 10000, NULL, "ms", "about how long a repetition of a case takes", NULL, 0, 0,
          false},
     };

@@ -30,10 +30,11 @@ GOOD = {"schema": 1, "program": "good", "status": "ok", "message": None, "clock"
                     {"metric": "throughput", "unit": "1/s", "value": 1100.0, "rep": 1,
                      "warmup": False}],
         "hist": {"latency": {"unit": "ns", "buckets": [[1, 2, 5000]]}}}
-OPTIONS = {"options": [
+OPTIONS = {"about": "sends packets", "options": [
     {"name": "packets", "type": "int", "range": [1, 1000], "default": 10, "unit": "1",
      "common": False, "help": "packets"},
     {"name": "work", "type": "int", "range": [0, 9], "default": 0, "common": False},
+    {"name": "loud", "type": "flag", "range": None, "default": False, "common": False},
     {"name": "bench", "type": "list", "range": None, "items": "yield|spawn", "common": False},
     {"name": "workers", "type": "int", "range": [1, 1024], "common": True},
     {"name": "scheduler", "type": "text", "range": None, "common": True},

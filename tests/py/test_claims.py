@@ -26,6 +26,8 @@ from experiments.runner.errors import Stop  # noqa: E402
 
 SOURCE = [5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 115]
 HERE = [1, 2]
+#: two points of the source's range, and a machine that has the cores
+SOME: dict[str, Any] = {"workers": [5, 10], "cores": 16}
 Value = Callable[[str, int], float]
 
 # -- curves of the shape that the source describes, and ones that are not -------------------------
@@ -161,14 +163,35 @@ class M71(unittest.TestCase):
 
     def test_not_decidable_on_two_cores_names_what_is_missing(self) -> None:
         found = self.verdicts(workers=[1, 2, 4, 8, 20, 80, 115], cores=2)
-        last = found.pop("fifo ≈ lifo throughout")
         for claim, judged in found.items():
+            with self.subTest(claim):
+                self.assertEqual(judged.verdict, OPEN, judged.why)
+                self.assertEqual(judged.why, "no point within the cores lies in the source's own "
+                                 "range, workers 4 to 120, only 1, 2")
+
+    def test_no_point_outside_the_source_s_range_decides(self) -> None:
+        """However far apart fifo and lifo are where the source measured nothing."""
+        for cores, judged_at in ((2, None), (128, "5, 10, 15")):
+            found = self.one("fifo ≈ lifo throughout", workers=[*HERE, *SOURCE, 200], cores=cores,
+                             throughput=lambda s, w: 2e6 if s == "lifo" and w in (*HERE, 200)
+                             else 1e6)
+            self.assertEqual(found.verdict, OPEN if judged_at is None else HOLDS, found.why)
+            self.assertIn(judged_at or "the source's own range", found.why)
+
+    def test_part_of_the_range_can_refute_throughout_and_not_hold_it(self) -> None:
+        for throughput, verdict, why in (
+                (lifo_twice, FAILS, "judged at workers 5, 10,"),
+                (scales_on, OPEN, "no point at workers 18 to 22, 75 to 85, 100 to 120")):
+            found = self.one("fifo ≈ lifo throughout", throughput=throughput, **SOME)
+            self.assertEqual(found.verdict, verdict, found.why)
+            self.assertIn(why, found.why)
+
+    def test_not_decidable_within_the_range_names_what_is_missing(self) -> None:
+        for claim, judged in self.verdicts(**SOME).items():
             with self.subTest(claim):
                 self.assertEqual(judged.verdict, OPEN, judged.why)
                 self.assertRegex(judged.why, r"(22|45|85|120)")
                 self.assertRegex(judged.why, "within the cores")
-        self.assertEqual(last.verdict, HOLDS, last.why)
-        self.assertIn("workers 1, 2, within the cores", last.why)
 
     def test_not_decidable_with_too_few_blocks(self) -> None:
         for blocks in (2, 5):
@@ -179,24 +202,23 @@ class M71(unittest.TestCase):
                     self.assertEqual(found.why.count("fewer than 6 blocks"), 1, found.why)
 
     def test_six_blocks_that_all_agree_decide(self) -> None:
-        settings: dict[str, Any] = {"workers": HERE, "cores": 2, "noise": 0.0,
-                                    "throughput": lifo_twice}
+        settings: dict[str, Any] = {**SOME, "noise": 0.0, "throughput": lifo_twice}
         for blocks, verdict in ((5, OPEN), (6, FAILS)):
             found = self.one("fifo ≈ lifo throughout", blocks=blocks, **settings)
             self.assertEqual(found.verdict, verdict, found.why)
 
     def test_not_decidable_where_the_interval_holds_the_threshold(self) -> None:
-        found = self.one("fifo ≈ lifo throughout", workers=HERE, cores=2, noise=0.01,
+        found = self.one("fifo ≈ lifo throughout", noise=0.01, **SOME,
                          throughput=lambda s, w: 1e6 * (1.25 if s == "lifo" else 1.0))
         self.assertEqual(found.verdict, OPEN)
 
-    def test_alike_fails_on_two_cores_and_looks_one_level_deeper(self) -> None:
-        judged = self.one("fifo ≈ lifo throughout", workers=HERE, cores=2, throughput=lifo_twice)
+    def test_alike_fails_and_looks_one_level_deeper(self) -> None:
+        judged = self.one("fifo ≈ lifo throughout", throughput=lifo_twice, **SOME)
         self.assertEqual(judged.verdict, FAILS)
         self.assertIn("steal_hit 9.00 against 90.0", judged.why)
 
     def test_alike_without_tail_percentiles(self) -> None:
-        frame = table(self.folder, workers=HERE, cores=2)
+        frame = table(self.folder, throughput=scales_on)
         frame = frame[~frame["metric"].isin(["latency_p99_ns", "latency_p99_99_ns"])]
         found = {j.claim: j for j in claims.judge("M7.1", frame)}["fifo ≈ lifo throughout"]
         self.assertEqual(found.verdict, OPEN)
@@ -321,7 +343,9 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "run"
 
-            def measure(_argv: list[str], figures: Any = None) -> runner_run.Outcome:
+            def measure(_argv: list[str], figures: Any, reproduces: Any) -> runner_run.Outcome:
+                self.assertEqual((reproduces.row, reproduces.command), (
+                    "M7.1", f"./tenter reproduce M7.1 --quick --out {folder}"))
                 synthetic.write(folder, synthetic.run(HERE, as_source, blocks=5))
                 report.make(folder, "x", figures)
                 return runner_run.Outcome(0, folder)

@@ -111,6 +111,19 @@ class Report(unittest.TestCase):
                     self.assertTrue((self.folder / f"figures/{name}.{end}").exists())
                 self.assertIn(f"figures/{name}.pdf", self.page.links)
 
+    def test_every_condition_is_in_the_table(self) -> None:
+        """75 rows in 15 curves of 5 points: none is thinned out, above all not one point of each."""
+        rows = synthetic.run([1, 2, 4, 6, 8], lambda s, w: 1e6, blocks=3,
+                             schedulers=("fifo", "lifo", "pthread"))
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = synthetic.write(Path(scratch), rows)
+            text = report.make(folder, "x", ["packet_m7_1"]).read_text(encoding="utf-8")
+            drawn = figures.pd.read_csv(folder / "figures/packet_m7_1.table.csv")
+        self.assertGreater(len(drawn), 60)
+        self.assertEqual(Page(text).tables["packet_m7_1"], 1 + len(drawn))
+        long = figures.Drawn("x", table=drawn.loc[drawn.index.repeat(10)])
+        self.assertTrue(long.too_long and not long.opened)
+
     def test_notes_stand_in_the_image_and_its_alternative_text_only(self) -> None:
         for name in self.page.figures:
             note = figures.pd.read_csv(self.folder / f"figures/{name}.table.csv")["note"][0]
@@ -201,12 +214,37 @@ class Report(unittest.TestCase):
         data = json.loads(said.getvalue())
         self.assertEqual(len(data["verdicts"]), 10)
         self.assertEqual(data, json.loads((self.folder / "verdicts.json").read_text("utf-8")))
-        lines = io.StringIO()
-        with contextlib.redirect_stdout(lines), \
-                mock.patch.object(figures, "draw_all", lambda *_: []):
-            code = reproduce.main(["M7.1", "--from", str(self.folder), "--strict"])
+
+    def test_strict_and_the_claims_of_a_reproduction(self) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = synthetic.write(
+                Path(scratch), synthetic.run([5, 10], lambda s, w: 1e6 * (
+                    1.5 if s == "lifo" else 1.0), blocks=6, n=30_000),
+                {**synthetic.ENV, "cpus_allowed": 16},
+                "name: synthetic\nquick: {options: {packets: 5000}}\n")
+            lines = io.StringIO()
+            with contextlib.redirect_stdout(lines), \
+                    mock.patch.object(figures, "draw_all", lambda *_: []):
+                code = reproduce.main(["M7.1", "--from", str(folder), "--strict"])
+                plain = report.make(folder, "x", []).read_text(encoding="utf-8")
+                (folder / "run.json").write_text(json.dumps(
+                    {"reproduces": "M7.1", "quick": True}), encoding="utf-8")
+                text = report.make(folder, "./tenter reproduce M7.1 --quick", []).read_text("utf-8")
+            (folder / "provenance.json").unlink()
+            pooled = stats.pooled(tidy.load_hist(folder)[lambda h: h["invocation"].lt(6)], 99.99)
         self.assertEqual(code, 1)                           # lifo is 1.5 times as fast here
         self.assertIn("does not hold: fifo ≈ lifo throughout", lines.getvalue())
+        self.assertNotIn('id="claims"', plain)
+        self.assertLess(text.index('id="claims"'), text.index('id="figures"'))
+        Page(text)
+        for words in ("fifo ≈ lifo throughout", "does not hold", "1.5",
+                      "./tenter reproduce M7.1 --quick</pre>", "Quick: 5000 packets"):
+            self.assertIn(words, text)
+        self.assertNotIn("Quick: ", plain)
+        self.assertEqual(pooled.n, 6)
+        # 6 × 30 000 samples: none has enough for p99.99, the table pools them as the figures do
+        header = next(x for x in lines.getvalue().splitlines() if x.startswith("workers  "))
+        self.assertIn("p99.99", header)
 
 
 class Empty(unittest.TestCase):

@@ -90,7 +90,7 @@ class Stub(unittest.TestCase):
         done = self.call("run", "--quick", "a b")
         self.assertEqual(done.stdout, "other -m experiments.runner run --quick a b\n")
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, "installing.*: maker drawer\n")
+        self.assertRegex(done.stderr, "installing.*: maker drawer; log: /.*\n")
         self.assertRegex(self.asked(), r"install -y --no-install-recommends maker drawer\n$")
         self.assertNotIn("giant", self.asked())
         before = self.asked()
@@ -296,10 +296,14 @@ class RealBuilds(unittest.TestCase):
             "import unittest\nclass One(unittest.TestCase):\n    def test_it(self): pass\n")
         (self.root / "dscheck/cases").mkdir(parents=True)
         (self.root / "dscheck/cases/run.sh").write_text("exit 77\n")
+        (self.root / "meson_options.txt").write_text("option('workloads', type: 'boolean')\n")
         for argv, code, last in (([], 0, "2 passed, 0 failed, 1 skipped"),
-                                 (["--all"], 1, "2 passed, 1 failed, 1 skipped")):
+                                 (["--variant", "one"], 0, "1 passed, 0 failed"),
+                                 (["--variant", "bad"], 1, "0 passed, 1 failed"),
+                                 (["--all"], 1, "3 passed, 2 failed, 1 skipped")):
             text = (f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
                     "from pathlib import Path\nfrom experiments.runner import testing\n"
+                    "testing.VARIANTS = {'one': ['-Dbuildtype=debug'], 'bad': ['-Dnone=1']}\n"
                     f"sys.exit(testing.main({argv!r}, Path({str(self.root)!r})))\n")
             done = subprocess.run([sys.executable, "-c", text], capture_output=True,
                                   text=True, check=False)

@@ -50,6 +50,18 @@ class Expansion(TreeCase):
         self.assertEqual([c.build["observe"] for c in found.cells], ["off", "counters"])
         self.assertNotIn("--observe", found.cells[0].arguments(1))
 
+    def test_variables_of_the_environment(self) -> None:
+        (self.tree / "core").mkdir(exist_ok=True)
+        (self.tree / "core/config.c").write_text('K(stall_ms, NULL)\nvariables[] = {"GUARDS"};\n'
+                                                 'families[] = {"TEST_"};\n')
+        text = "program: good\nfactors: {workers: 1, TENTER_%s: [0, 5]}\n"
+        found = self.load(text % "STALL_MS")
+        known.check_names(self.tree, found)
+        self.assertEqual(found.cells[1].variables(), {"TENTER_STALL_MS": "5"})
+        self.assertEqual(found.cells[1].arguments(1)[-2:], ["--workers", "1"])
+        with self.assertRaisesRegex(Stop, r"unknown variable 'TENTER_STALLS'.*TENTER_STALL_MS"):
+            known.check_names(self.tree, self.load(text % "STALLS"))
+
     def test_arguments(self) -> None:
         found = self.load("program: good\nfactors: {scheduler: 'fifo:layout=global', workers: 2,"
                           " pin: [true, false], local_capacity: 8}\noptions: {packets: 7}\n"
@@ -105,7 +117,6 @@ class Breaches(TreeCase):
         self.refused("program: good\nfactors: {workers: 1}\norder: block\n",
                      "m.yaml:5: order cannot be 'block'", "nearest: blocks")
         self.refused("program: good\n", "neither 'factors' nor 'include'")
-        self.refused("name: m\nfactors: {workers: 1}\n", "m.yaml:1:", "lacks 'title'")
         self.refused("program: good\nfactors:\n  WORKERS: 1\n", "m.yaml:5: 'WORKERS'")
         self.refused("program: good\nfactors: {workers: 1\n", "not YAML")
         self.refused("program: good\nfactors: {workers: 1}\nprogram: good\n",
@@ -113,6 +124,20 @@ class Breaches(TreeCase):
         self.refused("factors: {workers: 1}\n", "m.yaml:3: no program")
         self.refused("program: good\nfactors: {workers: 5..2}\n", "m.yaml:4: the range 5..2")
         self.refused("program: good\nfactors: {seed: 1}\n", "m.yaml:4: 'seed' is given by")
+
+    def test_too_many_cells_are_refused_before_they_are_made(self) -> None:
+        self.refused("program: good\nfactors: {workers: [0..9999999]}\n",
+                     "m.yaml:4: the range 0..9999999 has 10000000 values")
+        self.refused("program: good\nfactors: {workers: 0..90000, packets: 1..90000}\n",
+                     "m.yaml:4: 8100090000 cells")
+
+    def test_a_matrix_without_a_title_has_its_name(self) -> None:
+        path = self.tree / "experiments/matrices/bare.yaml"
+        path.write_text("name: bare\nprogram: good\nfactors: {workers: 1}\n", encoding="utf-8")
+        self.assertEqual(matrices.load(self.tree, path).title, "bare")
+        path.write_text("title: t\nprogram: good\nfactors: {workers: 1}\n", encoding="utf-8")
+        with self.assertRaisesRegex(Stop, "bare.yaml:1: the file lacks 'name'"):
+            matrices.load(self.tree, path)
 
     def test_unknown_names(self) -> None:
         self.refused("program: pakcet\nfactors: {workers: 1}\n",

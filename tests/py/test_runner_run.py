@@ -16,7 +16,8 @@ from unittest import mock
 
 from fake_tree import CONFIG, FakeBuilder, TreeCase, program
 
-from experiments.runner import child, export, listing, plan
+from experiments.runner import child, environment, export, listing, plan, progress
+from experiments.runner import run as runner_run
 from experiments.runner.environment import capture
 from experiments.runner.run import main
 
@@ -262,6 +263,19 @@ class Options(TreeCase):
                     "thp", "aslr", "clock_source", "cgroup", "perf_paranoid", "limits",
                     "hypervisor", "compilers", "commit", "dirty_diff"):
             self.assertIn(key, env)
+        self.assertEqual(environment.kept(
+            "BOOT_IMAGE=/vmlinuz root=UUID=1 isolcpus=2-3 secret.token=x processor.max_cstate=1 "
+            "transparent-hugepage=never", environment.KERNEL_OPTIONS),
+            "isolcpus=2-3 processor.max_cstate=1 transparent-hugepage=never")
+        self.assertEqual(environment.kept("fpu tsc vme cx16", environment.CPU_FLAGS), "tsc cx16")
+        self.assertIsNone(environment.kept(None, environment.CPU_FLAGS))
+
+    def test_a_run_for_a_row_records_it_and_the_command_that_asked(self) -> None:
+        row = runner_run.Reproduced("M7.1", "./tenter reproduce M7.1")
+        runner_run.run(["m", "--limit", "1", "--out", str(self.out)], self.tree,
+                       FakeBuilder(self.tree), self.results, [], row)
+        said = json.loads((self.out / "run.json").read_text())
+        self.assertEqual((said["reproduces"], said["command"]), (row.row, row.command))
 
     def test_google_benchmark_subset(self) -> None:
         self.run_it("m")
@@ -277,8 +291,11 @@ class Options(TreeCase):
             listing.main([], self.tree, FakeBuilder(self.tree))
         for text in ("  fifo", "layout           local|global", "capacity         1..65536",
                      "  null", "  good", "packets          1..1000 (default 10)",
-                     "peer  (not here: there is no program 'peer'", "m          a test (6 cells"):
+                     "peer            (not here: there is no program 'peer'",
+                     "m          a test (6 cells × ", "  good            sends packets"):
             self.assertIn(text, said.getvalue())
+        self.assertNotIn("False", said.getvalue())
+        self.assertEqual(listing._counted(1, "cell"), "1 cell")
         with contextlib.redirect_stdout(said):
             said.truncate(said.seek(0))
             listing.main(["--json"], self.tree, FakeBuilder(self.tree))
@@ -317,6 +334,24 @@ def gone_soon(case: unittest.TestCase, pid: int) -> None:
             return
         time.sleep(0.05)
     case.fail(f"process {pid} is still there")
+
+
+class Steps(unittest.TestCase):
+    def told(self, terminal: bool, every: float) -> str:
+        err = io.StringIO()
+        err.isatty = lambda: terminal           # type: ignore[method-assign]
+        with contextlib.redirect_stderr(err), mock.patch.object(progress.Steps, "EVERY_S", every):
+            steps = progress.Steps("fifo-1")
+            steps.tick("[3/40] Compiling a.c")
+            steps.tick("")
+            steps.close()
+        return err.getvalue()
+
+    def test_a_build_says_how_far_it_is(self) -> None:
+        self.assertIn("[3/40] fifo-1, 0 s", self.told(True, 20.0))
+        self.assertEqual(self.told(False, 20.0), "")
+        self.assertEqual(self.told(False, 0.0).splitlines(),
+                         ["building [3/40] fifo-1, 0 s so far", "building fifo-1, 0 s so far"])
 
 
 class CutShort(TreeCase):

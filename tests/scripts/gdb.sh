@@ -55,7 +55,7 @@ check() {
     [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 6 ] || fail "not six fibres"
     trace main stop_here first begin
     trace lost tn_wait parked_here waits begin
-    trace joiner tn_join_until joins begin
+    trace joiner tn_join joins begin
     trace sleeper tn_sleep_until sleeps begin
     [ "$(part two | grep -c '^Fibre [12] ')" = 2 ] || fail "[two] has not two"
     wants one "^fibre 1 '"
@@ -66,6 +66,23 @@ check() {
     wants wrong 'no fibre 77: `info fibres` shows 1 to 6'
 }
 
+check_deadlock() {
+    what=$1
+    wants list "'main' (deadlock): joins 0x[0-9a-f]* 'lost'"
+    wants list "'lost' (waits): waits for mutex 0x"
+    [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 2 ] || fail "not two fibres"
+    trace main tn_join joins deadlock begin
+    trace lost tn_wait parked_here waits begin
+}
+
+# core DIRECTORY ARGUMENT: the core file of the program, which aborts. gdb's own generate-core-file stops at the first
+# guard page; the kernel knows them.
+core() {
+    mkdir -p "$1"
+    (cd "$1" && ulimit -c unlimited && exec "$program" "$2") >/dev/null 2>&1 || true
+    find "$1" -name '*core*' -type f | head -n 1
+}
+
 out=$tmp/live
 look -ex 'break stop_here' -ex run "$program"
 if grep -q 'ptrace: Operation not permitted\|Could not trace the inferior' "$out"; then
@@ -73,9 +90,10 @@ if grep -q 'ptrace: Operation not permitted\|Could not trace the inferior' "$out
     exit 77
 fi
 check 'live'
-# gdb's own generate-core-file stops at the first guard page; the kernel knows them.
-(cd "$tmp" && ulimit -c unlimited && exec "$program" abort) >/dev/null 2>&1 || true
-core=$(find "$tmp" -name '*core*' -type f | head -n 1)
+out=$tmp/stuck
+look -ex 'handle SIGABRT stop' -ex 'run deadlock' "$program"
+check_deadlock 'live, in a deadlock'
+core=$(core "$tmp/aborted" abort)
 if [ -z "$core" ]; then
     echo "gdb: a running program yes; the system writes no core file here: that half is skipped"
     exit 0
@@ -83,4 +101,8 @@ fi
 out=$tmp/dead
 look -ex "file $program" -ex "core-file $core"
 check 'core file'
+core=$(core "$tmp/deadlock" deadlock)
+out=$tmp/stuck-dead
+look -ex "file $program" -ex "core-file $core"
+check_deadlock 'core file of a deadlock'
 echo "gdb: the fibres of a program and of its core file are listed and unwind"

@@ -58,6 +58,11 @@ prefix=$tmp/place/usr
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$tmp/place"
 [ "$(pkg-config --modversion tenter)" = "$(cat "$root/VERSION")" ]
 
+step "dscheck.h"
+printf '#include <dscheck.h>\nstatic void a(void) {}\nDSCHECK_MAIN(.threads = {a, a})\n' >checked.c
+"$cc" -std=c11 -I"$prefix/include" checked.c -o checked -pthread
+./checked
+
 step "shared"
 # shellcheck disable=SC2046
 "$cc" -std=c17 -Wall -Wextra -Wpedantic -Werror example.c -o shared $(pkg-config --cflags --libs tenter)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -110,6 +111,17 @@ def counters(program: str) -> None:
                {n for n, v in found.items() if v is None} == set(missing))
 
 
+def for_people(program: str) -> None:
+    """The table has units that one reads, and no JSON."""
+    done = subprocess.run([program, "--packets", "2000", "--warmup", "0", "--reps", "1"], env=ENV,
+                          capture_output=True, text=True, timeout=120, check=False)
+    wanted(f"{program}: a latency with its unit", bool(re.search(r" p50 [0-9.]+ (ns|µs|ms|s)\b", done.stdout)))
+    wanted(f"{program}: a rate with its unit", bool(re.search(r"throughput +[0-9.]+ [kM]?/s", done.stdout)))
+    wanted(f"{program}: no JSON", "{" not in done.stdout)
+    text = subprocess.run([program, "--help"], env=ENV, capture_output=True, text=True, timeout=60, check=False)
+    wanted("--help: the greatest seed in full", "0 to 9007199254740991;" in text.stdout)
+
+
 def main() -> int:
     yielding, arriving, packet, pthread = sys.argv[1:5]
     ways_to_yield(yielding)
@@ -117,6 +129,7 @@ def main() -> int:
     for program in (packet, pthread):
         clocks(program)
         counters(program)
+        for_people(program)
     print("\n".join(faults) or "workloads: ok")
     return 1 if faults else 0
 

@@ -195,7 +195,10 @@ class Look(gdb.unwinder.Unwinder):  # type: ignore[misc]
             return None
         names = REGISTERS[pending.architecture().name()]
         pointer = gdb.lookup_type("void").pointer()
-        out = pending.create_unwind_info(Frame(pending.read_register(names[1]), pending.read_register(names[0])))
+        # gdb stops at a frame that lies further in than the one before: so frame 0 says that it lies on the fibre's
+        # stack, whatever thread it is of.
+        below = gdb.Value(self.registers[1] - 16).cast(pointer)
+        out = pending.create_unwind_info(Frame(below, pending.read_register(names[0])))
         for name, value in zip(names, self.registers):
             out.add_saved_register(name, gdb.Value(value).cast(pointer))
         return out

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Adds events, each the latest that it can be, and pushes what else they could have done.
+ *
+ * A read's older values are looked at ahead: the thread goes on with such a value until it asks for anything else;
+ * if it comes back to a recorded state, the value lets it wait, which is nothing to try.
+ */
+#include "exec.h"
+
+enum { CANDIDATES = 512 };
+
+static struct {
+    bool under_way, latest_waits;
+    unsigned t, n, at;
+    uint16_t e;
+    struct candidate {
+        uint16_t rf;
+        bool steal, ahead, waits;
+        uint8_t choices;
+    } of[CANDIDATES];
+} look;
+
+static void look_ahead(void);
+
+static uint16_t append(unsigned t, enum slot_kind kind)
+{
+    struct frame *g = search_graph;
+    const struct request *q = &exec_state[t].q;
+    if (g->n >= run_options.events_max)
+        in_bug("unbounded loop",
+               "an execution of more than %u events: a loop that need not end, or one with a counter in it, "
+               "which hides that it waits",
+               run_options.events_max);
+    uint16_t e = graph_append(g, kind, t);
+    struct slot *s = &g->slot[e];
+    s->op = q->op;
+    s->log = q->log;
+    s->weak = q->weak;
+    s->arg = q->arg;
+    s->expect = q->expect;
+    s->pc = q->pc;
+    s->choices = 1;
+    return e;
+}
+
+static void append_event(uint16_t e)
+{
+    struct frame *g = search_graph;
+    struct slot *s = &g->slot[e];
+    s->idx = g->count[s->tid];
+    uint16_t f = follows(g, s->tid);
+    if (f != NIL) {
+        s->porf = g->slot[f].porf;
+        s->hb = g->slot[f].hb;
+    }
+    if (s->reads && s->rf != NIL) {
+        clock_join(&s->porf, &g->slot[s->rf].porf);
+        clock_join(&s->hb, &g->slot[s->rf].hb);
+    }
+    s->porf.of[s->tid] = (int16_t)(s->idx + 1);
+    g->count[s->tid]++;
+    g->last[s->tid] = e;
+    g->bottom[s->tid] = NIL;
+}
+
+/* e writes, after all others: clocks, place, revisits. */
+static void append_write(uint16_t e)
+{
+    struct frame *g = search_graph;
+    struct slot *s = &g->slot[e];
+    uint16_t last = g->place[s->loc].last;
+    uint16_t r = last == NIL ? g->place[s->loc].readers : g->slot[last].readers;
+    if (last != NIL)
+        clock_join(&s->hb, &g->slot[last].hb);
+    for (; r != NIL; r = g->slot[r].reader)
+        if (r != e)
+            clock_join(&s->hb, &g->slot[r].hb);
+    s->hb.of[s->tid] = (int16_t)(s->idx + 1);
+    graph_co_insert(g, e, last);
+}
+
+static void add_store(unsigned t)
+{
+    struct frame *g = search_graph;
+    uint16_t loc = place_of(&exec_state[t].q, t);
+    uint16_t f = follows(g, t);
+    uint16_t e = append(t, EVENT);
+    struct slot *s = &g->slot[e];
+    s->loc = loc;
+    s->writes = true;
+    s->new = s->arg;
+    append_event(e);
+    append_write(e);
+    if (exec_exhaustive()) {
+        for (uint16_t x = g->slot[e].before; x != NIL; x = g->slot[x].before) {
+            if (f != NIL && clock_has(&g->slot[f].hb, &g->slot[x]))
+                break;
+            if (!(g->slot[x].reads && g->slot[x].writes))
+                search_push_place(e, g->slot[x].before);
+        }
+        search_push_revisits(e);
+    }
+    run_perform(t, e);
+}
+
+/* The thread's last read turns out to wait.  False: it reads an old value, so this execution is of no interest. */
+static bool wait_there(unsigned t, unsigned first)
+{
+    struct frame *g = search_graph;
+    struct state *st = &exec_state[t];
+    struct record *r = &st->record[st->records - 1];
+    uint16_t k = g->last[t];
+    struct slot *s = &g->slot[k];
+    if (r->slot != k || s->loc == NIL)
+        return false;
+    for (unsigned i = first; i < st->records; i++)
+        if (g->slot[st->record[i].slot].choice != 0)
+            return false; /* it has failed for no reason: what it does without has been tried */
+    if (s->writes)
+        graph_co_remove(g, k);
+    graph_unread(g, k);
+    s->writes = false;
+    s->kind = BOTTOM;
+    if (s->rf != NIL && s->rf > k)
+        s->cause = s->rf;
+    s->span = (uint16_t)(st->records - 1 - first);
+    await_put_back(t, r);
+    st->used = r->at;
+    st->records--;
+    graph_index(g);
+    st->done = g->count[t];
+    st->latest = g->last[t];
+    return s->rf == g->place[s->loc].last;
+}
+
+static void commit(void)
+{
+    struct frame *g = search_graph;
+    unsigned t = look.t;
+    uint16_t e = look.e;
+    look.under_way = false;
+    in_ahead = false;
+    for (unsigned i = 0; i < look.n; i++)
+        if (!look.of[i].waits) {
+            uint16_t rf = look.of[i].rf;
+            if (!look.of[i].steal)
+                search_push_read(e, rf, 0); /* which pushes its other choices */
+            for (unsigned c = 0; look.of[i].steal && c < look.of[i].choices; c++)
+                if (effect_of(&g->slot[e], value_of(g, rf, g->slot[e].loc), c).writes)
+                    search_push_steal(e, rf, c);
+                else
+                    search_push_read(e, rf, c);
+        }
+    struct slot *s = &g->slot[e];
+    if (look.latest_waits) {
+        s->kind = BOTTOM;
+        s->writes = false;
+        s->rf = g->place[s->loc].last;
+        g->bottom[t] = e;
+        if (exec_state[t].records > 0 && exec_state[t].record[exec_state[t].records - 1].slot == e) {
+            exec_state[t].used = exec_state[t].record[exec_state[t].records - 1].at;
+            exec_state[t].records--;
+        }
+        return;
+    }
+    uint16_t last = g->place[s->loc].last;
+    s->old = value_of(g, last, s->loc);
+    s->rf = last;
+    unsigned choice = 0;
+    struct effect f = effect_of(s, s->old, 0);
+    if (f.choices > 1 && !exec_exhaustive()) {
+        choice = pick_choice(f.choices);
+        f = effect_of(s, s->old, choice);
+    }
+    s->new = f.new;
+    s->writes = f.writes;
+    s->choices = f.choices;
+    s->choice = (uint8_t)choice;
+    if (exec_exhaustive())
+        for (unsigned c = 1; c < f.choices; c++)
+            search_push_read(e, last, c);
+    append_event(e);
+    s->hb.of[t] = (int16_t)(s->idx + 1);
+    graph_read(g, e, last);
+    if (s->writes) {
+        append_write(e);
+        if (exec_exhaustive())
+            search_push_revisits(e);
+    }
+    run_perform(t, e);
+}
+
+/* False: the thread waits. */
+static bool add_read(unsigned t)
+{
+    struct frame *g = search_graph;
+    struct request *q = &exec_state[t].q;
+    uint16_t loc = place_of(q, t);
+    uint16_t f = follows(g, t), bottom = g->bottom[t];
+    uint16_t e = append(t, EVENT);
+    struct slot *s = &g->slot[e];
+    s->loc = loc;
+    s->reads = true;
+    s->weak = q->weak && run_options.spurious_cas;
+    if (bottom != NIL) {
+        s->cause = g->slot[bottom].cause;
+        s->span = g->slot[bottom].span;
+    }
+    look.t = t;
+    look.e = e;
+    look.n = look.at = 0;
+
+    uint16_t last = g->place[loc].last;
+    struct effect latest = effect_of(s, value_of(g, last, loc), 0);
+    bool ahead = false, loops = await_may_loop(q->op) && (q->op < OP_CAS || await_seen(t));
+    look.latest_waits = latest.waits || (bottom != NIL && (last == NIL || !graph_newer(g, last, bottom)));
+    if (exec_exhaustive())
+        for (uint16_t x = last; x != NIL && look.n < CANDIDATES - 1;) {
+            if (f != NIL && clock_has(&g->slot[f].hb, &g->slot[x]))
+                break;
+            uint16_t w = g->slot[x].before;
+            if (bottom == NIL || (w != NIL && graph_newer(g, w, bottom))) {
+                struct effect old = effect_of(s, value_of(g, w, loc), 0);
+                if (!old.waits) {
+                    bool reads = loops && (!old.writes || (q->op < OP_CAS && old.new == value_of(g, w, loc)));
+                    bool steal = old.writes && g->slot[x].reads && g->slot[x].writes;
+                    ahead |= reads;
+                    look.of[look.n++] = (struct candidate){w, steal, reads, false, old.choices};
+                }
+            }
+            x = w;
+        }
+    if (await_may_loop(q->op))
+        await_record(t, e);
+    if (!look.latest_waits && q->op < OP_CAS && latest.writes && latest.new == value_of(g, last, loc)) {
+        look.of[look.n] = (struct candidate){last, false, true, false, 1};
+        ahead = true;
+        look.latest_waits = true; /* until the look says otherwise */
+        look.n++;
+    }
+    if (!ahead || exec_state[t].records == 0) {
+        commit();
+        return !look.latest_waits;
+    }
+    look.under_way = true;
+    look_ahead();
+    return true;
+}
+
+/* Lets the thread go on with the next candidate. */
+static void look_ahead(void)
+{
+    unsigned t = look.t;
+    struct frame *g = search_graph;
+    while (look.at < look.n && !look.of[look.at].ahead)
+        look.at++;
+    if (look.at == look.n) {
+        const struct candidate *c = look.n > 0 ? &look.of[look.n - 1] : NULL;
+        if (c != NULL && c->rf == g->place[g->slot[look.e].loc].last) { /* the latest itself */
+            look.latest_waits = c->waits;
+            look.n--;
+        }
+        commit();
+        return;
+    }
+    struct slot s = g->slot[look.e];
+    s.old = value_of(g, look.of[look.at].rf, s.loc);
+    s.writes = effect_of(&s, s.old, 0).writes;
+    g->slot[look.e].rf = look.of[look.at].rf; /* for who asks whether it has read the same before */
+    run_answer(t, &s);
+    in_ahead = true;
+    exec_resume(t);
+}
+
+void add_looked(void)
+{
+    unsigned t = look.t;
+    struct state *st = &exec_state[t];
+    bool back = await_may_loop(st->q.op) && await_came_back(t) >= 0;
+    struct candidate *c = &look.of[look.at++];
+    c->waits = back;
+    await_put_back(t, &st->record[st->records - 1]);
+    look_ahead();
+}
+
+bool add_looking(void)
+{
+    return look.under_way;
+}
+
+void add_stop(void)
+{
+    look.under_way = false;
+}
+
+bool add_event(unsigned t)
+{
+    struct frame *g = search_graph;
+    struct request *q = &exec_state[t].q;
+    if (run_options.retry_as_await && g->bottom[t] == NIL && await_retries(t)) {
+        exec_state[t].stopped = true;
+        return false;
+    }
+    switch (q->op) {
+    case OP_STORE:
+        add_store(t);
+        return true;
+    case OP_CREATE: {
+        unsigned child = run_number(t);
+        uint16_t e = append(t, EVENT);
+        g->slot[e].writes = true;
+        g->slot[e].arg = child;
+        append_event(e);
+        g->slot[e].hb.of[t] = (int16_t)(g->slot[e].idx + 1);
+        g->create[child] = e;
+        g->slot[e].old = child;
+        run_perform(t, e);
+        return true;
+    }
+    case OP_END: {
+        uint16_t e = append(t, EVENT);
+        g->slot[e].writes = true;
+        append_event(e);
+        g->slot[e].hb.of[t] = (int16_t)(g->slot[e].idx + 1);
+        g->end[t] = e;
+        run_perform(t, e);
+        return false;
+    }
+    case OP_JOIN: {
+        uint16_t e = append(t, EVENT);
+        g->slot[e].reads = true;
+        g->slot[e].rf = g->end[q->arg];
+        append_event(e);
+        g->slot[e].hb.of[t] = (int16_t)(g->slot[e].idx + 1);
+        run_perform(t, e);
+        return true;
+    }
+    case OP_CHOOSE: {
+        uint16_t e = append(t, EVENT);
+        append_event(e);
+        g->slot[e].hb.of[t] = (int16_t)(g->slot[e].idx + 1);
+        g->slot[e].choices = (uint8_t)q->arg;
+        g->slot[e].choice = (uint8_t)(exec_exhaustive() ? 0 : pick_choice((unsigned)q->arg));
+        g->slot[e].old = g->slot[e].choice;
+        if (exec_exhaustive())
+            for (unsigned c = 1; c < q->arg; c++)
+                search_push_read(e, NIL, c);
+        run_perform(t, e);
+        return true;
+    }
+    default:
+        if (await_may_loop(q->op)) {
+            int first = await_came_back(t);
+            if (first >= 0) {
+                exec_abandoned = !wait_there(t, (unsigned)first);
+                return false;
+            }
+        }
+        return add_read(t);
+    }
+}
+
+/* The revisited read would store what it read: a loop that waits, or a write after all. */
+void add_revisited(void)
+{
+    struct frame *g = search_graph;
+    uint16_t r = search_revisited;
+    search_revisited = NIL;
+    if (r == NIL || g->slot[r].kind != EVENT || g->slot[r].loc == NIL || g->slot[r].writes)
+        return;
+    struct slot *s = &g->slot[r];
+    if (s->op == OP_LOAD || s->op >= OP_CAS)
+        return;
+    s->writes = true;
+    graph_co_insert(g, r, s->rf);
+    await_wrote(s->tid);
+    search_write_part(r);
+}

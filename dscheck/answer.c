@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* What was found, as lines `key value`, with one line a step of a failing execution. */
+#include "answer.h"
+
+#include "run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void run_waiting(char *text, size_t size)
+{
+    const struct frame *g = search_graph;
+    size_t n = 0;
+    for (unsigned t = 0; t < IN_THREADS && n < size; t++)
+        if (in_thread[t].alive && !in_thread[t].ended) {
+            if (g->bottom[t] != NIL)
+                n += (size_t)snprintf(text + n, size - n, "%sthread %u waits at @%x", n > 0 ? "; " : "", t,
+                                      g->slot[g->bottom[t]].pc);
+            else
+                n += (size_t)snprintf(text + n, size - n, "%sthread %u waits to join another", n > 0 ? "; " : "", t);
+        }
+}
+
+/* An order of the events that were executed with few switches between threads: the best of some greedy ones. */
+static uint32_t shortest(uint16_t *best)
+{
+    const struct frame *g = search_graph;
+    static uint16_t of[IN_THREADS][SLOTS_MAX], order[SLOTS_MAX];
+    uint16_t n[IN_THREADS] = {0};
+    unsigned fewest = ~0U;
+    for (uint32_t i = 0; i < run_traced; i++) {
+        best[i] = run_trace[i].slot;
+        of[run_trace[i].tid][n[run_trace[i].tid]++] = run_trace[i].slot;
+    }
+    uint64_t seed = 1;
+    for (unsigned round = 0; round < 2000 && run_traced < 1000; round++) {
+        uint16_t done[IN_THREADS] = {0};
+        uint32_t at = 0;
+        unsigned t = 0, switches = 0;
+        while (at < run_traced) {
+            unsigned can[IN_THREADS], m = 0;
+            bool stay = false;
+            for (unsigned u = 0; u < IN_THREADS; u++) {
+                if (done[u] == n[u])
+                    continue;
+                const struct slot *s = &g->slot[of[u][done[u]]];
+                bool ready = true;
+                for (unsigned v = 0; v < IN_THREADS; v++)
+                    ready &= v == u || s->hb.of[v] <= (int16_t)done[v];
+                if (ready) {
+                    can[m++] = u;
+                    stay |= u == t;
+                }
+            }
+            if (m == 0)
+                break;
+            if (!stay) {
+                seed = seed * 6364136223846793005U + 1442695040888963407U;
+                t = can[(seed >> 33) % m];
+                switches++;
+            }
+            order[at++] = of[t][done[t]++];
+        }
+        if (at == run_traced && switches < fewest) {
+            fewest = switches;
+            memcpy(best, order, run_traced * sizeof(*best));
+        }
+    }
+    return run_traced;
+}
+
+static void value(bool any, unsigned log, uint64_t v)
+{
+    if (log == 4 && any)
+        printf("1 %llx%016llx ", (unsigned long long)in_wide[v].half[1], (unsigned long long)in_wide[v].half[0]);
+    else
+        printf("%d %llx ", any, (unsigned long long)v);
+}
+
+static void steps(void)
+{
+    static uint32_t step_of[SLOTS_MAX];
+    static uint16_t order[SLOTS_MAX];
+    const struct frame *g = search_graph;
+    uint32_t n = shortest(order);
+    printf("base %llx\n", (unsigned long long)(uint64_t)in_object.base);
+    for (unsigned t = 0; t < IN_THREADS; t++) {
+        size_t size;
+        const char *at;
+        printf("stack %u %llx %llx\n", t, (unsigned long long)(uint64_t)in_thread[t].low,
+               (unsigned long long)(uint64_t)in_thread[t].high);
+        for (unsigned i = 0; (at = in_heap_block(t, i, &size)) != NULL; i++)
+            printf("block %u %u %llx %zx\n", t, i + 1, (unsigned long long)(uint64_t)at, size);
+    }
+    for (unsigned i = 0; i < in_names; i++)
+        printf("name %llx %s\n", (unsigned long long)(uint64_t)in_name[i].at, in_name[i].text);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct slot *s = &g->slot[order[i]];
+        step_of[order[i]] = i + 1;
+        printf("step %u %x %s %llx ", s->tid, s->pc, op_name(s),
+               s->loc == NIL ? 0ULL : (unsigned long long)place_address(s->loc));
+        value(s->reads && s->loc != NIL, s->log, s->old);
+        value(s->writes && s->loc != NIL, s->log, s->new);
+        printf("%u %u\n", s->reads && s->rf != NIL ? step_of[s->rf] : 0, s->choice);
+    }
+    for (unsigned t = 0; t < IN_THREADS; t++)
+        if (in_thread[t].alive && !in_thread[t].ended && g->bottom[t] != NIL) {
+            const struct slot *s = &g->slot[g->bottom[t]];
+            printf("wait %u %x %s %llx\n", t, s->pc, op_name(s), (unsigned long long)place_address(s->loc));
+        }
+}
+
+void answer_failure(void)
+{
+    const struct run_result *r = &run_result;
+    printf("kind %s\nmessage %s\npc %x %x %u\n", r->kind, r->message, r->pc[0], r->pc[1], r->racer);
+    steps();
+}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""What `check` says besides its verdict: lines that nobody came to, what makes an answer worth less, names, values."""
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+# pylint: disable=wrong-import-position
+from checking import Checking  # noqa: E402
+
+from experiments.runner import check  # noqa: E402
+
+#: The tagged stack of every textbook, with an atomic of 16 bytes; TAG 0 is the one without a tag.
+WIDE = """
+struct node { struct node *_Atomic next; };
+struct top { struct node *first; unsigned long tag; };
+static _Atomic struct top top;
+static struct node n[2];
+static atomic_int owners[2];
+static struct node *pop(void) {
+    struct top old = atomic_load(&top), new;
+    do {
+        if (!old.first) return NULL;
+        new = (struct top){old.first->next, old.tag + TAG};
+    } while (!atomic_compare_exchange_weak(&top, &old, new));
+    return old.first;
+}
+static void *a(void *p) { struct node *x = pop(); if (x) assert(owners[x - n]++ == 0); return p; }
+static void *b(void *p) {
+    struct node *x = pop(), *y = pop();
+    if (y) owners[y - n]++;
+    if (x) { struct top old = atomic_load(&top); x->next = old.first;
+        atomic_compare_exchange_strong(&top, &old, ((struct top){x, old.tag + TAG})); }
+    return p; }
+int main(void) { n[1].next = &n[0]; top = (struct top){&n[1], 1}; go(a, b); struct node *x = pop();
+    if (x) assert(owners[x - n]++ == 0); return 0; }
+"""
+
+
+class Said(Checking):
+    def test_lines_never_executed(self) -> None:
+        text = """static atomic_int x, never; static void *a(void *p) { if (x > 5)
+  never = 1;
+  x++; if (p != 0)
+  atomic_thread_fence(memory_order_seq_cst);
+  return p; }
+int main(void) { go(a, a); return 0; }"""
+        file = self.program(text, head="""#include <pthread.h>
+#include <stdatomic.h>
+static void go(void *(*f)(void *), void *(*g)(void *)) { pthread_t t[2]; pthread_create(&t[0], 0, f, 0);
+    pthread_create(&t[1], 0, g, 0); pthread_join(t[0], 0); pthread_join(t[1], 0); }
+""")
+        code, answer, out = self.run_check(file)
+        self.assertEqual((code, answer["unexecuted"]), (0, ["p.c:6", "p.c:8"]))
+        self.assertIn("never executed: p.c:6, p.c:8", out)
+        # all processes, and all shards, count
+        self.assertEqual(self.run_check(file, "--jobs", "3")[1]["unexecuted"], ["p.c:6", "p.c:8"])
+        bug = self.run_check(self.program("int main(void) { abort(); }"))[1]
+        self.assertEqual((bug["verdict"], bug["unexecuted"]), ("bug", None))
+
+    def test_shards_add_up(self) -> None:
+        file = self.program("""static atomic_int x, y; static void *a(void *p) { int v = x; x = v + 1; v = x; x = v + 1;
+            if (x == 4)
+            y = 1;
+            if (x == 9)
+            y = 2; return p; } int main(void) { go(a, a); return 0; }""")
+        parts = []
+        for i in range(3):
+            parts.append(str(self.at / f"{i}.json"))
+            self.run_check(file, "--shard", f"{i}/3")
+            (self.at / "a.json").rename(parts[-1])
+        whole = self.run_check(file)[1]
+        code, out = self.merge(parts)
+        merged = json.loads(out)
+        self.assertEqual((code, merged["executions"], merged["unexecuted"], merged["bound"]),
+                         (0, whole["executions"], whole["unexecuted"], None))
+        self.assertEqual(len(whole["unexecuted"]), 1)
+
+    def merge(self, parts: list[str]) -> tuple[int, str]:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check.main(["--merge", *parts])
+        return code, out.getvalue()
+
+    def test_warnings_are_in_the_json(self) -> None:
+        one = self.run_check(self.program("static atomic_int x; int main(void) { x = 1; return 0; }"))
+        self.assertIn("only one thread", one[1]["warnings"][0])
+        self.assertIn("only one thread", one[2])
+        none = self.run_check(self.program("int main(void) { return 0; }"))
+        self.assertIn("only one thread", none[1]["warnings"][0])
+        apart = self.run_check(self.program("""static atomic_int x, y; static void *a(void *p) { x = 1; return p; }
+            static void *b(void *p) { y = 1; return p; } int main(void) { go(a, b); return 0; }"""))
+        self.assertIn("ever met", apart[1]["warnings"][0])
+
+    def test_hidden_code_is_refused(self) -> None:
+        (self.at / "hidden.h").write_text("""static int x; __attribute__((no_sanitize("thread")))
+            static void hidden(void) { x++; }""", encoding="utf-8")
+        code, answer, _ = self.run_check(self.program("""#include "hidden.h"
+            static void *a(void *p) { hidden(); return p; } int main(void) { go(a, a); return 0; }"""))
+        self.assertEqual((code, answer["verdict"]), (77, "unsupported"))
+        self.assertIn("no_sanitize", answer["message"])
+        self.assertIn("hidden.h", answer["message"])
+
+    def test_sixteen_bytes(self) -> None:
+        file = self.program(WIDE)
+        code, answer, _ = self.run_check(file, "--jobs", "2", "--", "-DTAG=1")
+        self.assertEqual((code, answer["verdict"]), (0, "ok"), answer["message"])
+        point = str(self.at / "point")
+        self.run_check(file, "--checkpoint", point, "--budget", "5", "--", "-DTAG=1")
+        again = self.run_check(file, "--checkpoint", point, "--resume", "--", "-DTAG=1")[1]
+        self.assertEqual(again["executions"], answer["executions"])
+        code, answer, out = self.run_check(file, "--", "-DTAG=0")
+        self.assertEqual((code, answer["kind"]), (1, "assertion"))
+        self.assertIn("(&n+8, 1)", out)             # a value of two halves, and an address by its name
+        for text, why in (("static _Atomic __int128 x; static void *a(void *p) { x += 1; return p; }", "arithmetic"),
+                          ("struct s { long a[3]; }; static _Atomic struct s x; static void *a(void *p) { struct s y = x; "
+                           "return (void *)y.a[0]; }", "more than 16 bytes")):
+            code, answer, _ = self.run_check(self.program(text + "int main(void) { go(a, a); return 0; }"))
+            self.assertEqual((code, answer["verdict"]), (77, "unsupported"))
+            self.assertIn(why, answer["message"])
+
+    def test_names(self) -> None:
+        out = self.run_check(self.program("""#include <dscheck.h>
+            static atomic_int *one, many[2];
+            static void *a(void *p) { (*one)++; many[1]++; assert(*one < 2); return p; }
+            int main(void) { one = malloc(sizeof(*one)); *one = 0; DSCHECK_NAME(many[1]); go(a, a); return 0; }"""))[2]
+        self.assertIn("fetch-add malloc0.1 0 -> 1", out)
+        self.assertIn("fetch-add many[1] 0 -> 1", out)
+
+
+if __name__ == "__main__":
+    unittest.main()

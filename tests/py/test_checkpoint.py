@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""An exploration that was cut short goes on from its checkpoint, to the same total."""
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+# pylint: disable=wrong-import-position
+from checking import ROOT, Checking  # noqa: E402
+
+from experiments.runner import check_build as build  # noqa: E402
+from experiments.runner.errors import Stop  # noqa: E402
+
+COUNTERS = """
+static atomic_int x, y;
+static void *a(void *p) { for (int i = 0; i < 2; i++) { int v = x; x = v + 1; y++; } return p; }
+int main(void) { pthread_create(&t[2], 0, a, 0); go(a, a); pthread_join(t[2], 0); return 0; }
+"""
+FEWER = COUNTERS.replace("y++;", "")
+
+
+class Checkpoint(Checking):
+    def test_budgets_add_up(self) -> None:
+        file, point = self.program(FEWER), str(self.at / "point")
+        whole = self.run_check(file)[1]
+        parts = [self.run_check(file, "--checkpoint", point, "--budget", "1000")]
+        while parts[-1][0] == 3:
+            jobs = str(len(parts))
+            parts.append(self.run_check(file, "--checkpoint", point, "--resume", "--budget", "1000", "--jobs", jobs))
+        self.assertGreater(len(parts), 3)
+        self.assertEqual(parts[-1][0], 0)
+        self.assertEqual((parts[-1][1]["executions"], parts[-1][1]["blocked"]), (whole["executions"], whole["blocked"]))
+        again = self.run_check(file, "--checkpoint", point, "--resume")[1]     # there is nothing left to do
+        self.assertEqual((again["verdict"], again["executions"], again["threads"]), ("ok", whole["executions"], 4))
+
+    def test_shards(self) -> None:
+        file, sums = self.program(FEWER), []
+        for i in range(3):
+            point, shard = str(self.at / f"point{i}"), f"{i}/3"
+            self.run_check(file, "--shard", shard, "--checkpoint", point, "--budget", "100", "--jobs", "2")
+            sums.append(self.run_check(file, "--shard", shard, "--checkpoint", point, "--resume", "--jobs", "2")[1]["executions"])
+        self.assertEqual(sum(sums), self.run_check(file)[1]["executions"])
+
+    def test_of_schedules(self) -> None:
+        file, point = self.program(FEWER), str(self.at / "point")
+        whole = self.run_check(file, "--bound", "1")[1]["executions"]
+        code = self.run_check(file, "--bound", "1", "--checkpoint", point, "--budget", str(whole // 2))[0]
+        self.assertEqual(code, 3)
+        rest = self.run_check(file, "--bound", "1", "--checkpoint", point, "--resume")[1]
+        self.assertEqual((rest["verdict"], rest["executions"]), ("ok", whole))
+
+    def test_refusals(self) -> None:
+        file, point = self.program(FEWER), str(self.at / "point")
+        self.run_check(file, "--checkpoint", point, "--budget", "100")
+        whole = Path(point).read_bytes()
+        for text, argv, torn, why in ((COUNTERS, [], 0, "another program"), (FEWER, ["--spurious-cas"], 0, "other options"),
+                                      (FEWER, ["--reuse", "off"], 0, "other options"), (FEWER, [], 3, "torn"),
+                                      (FEWER, [], len(whole) - 10, "no checkpoint")):
+            Path(point).write_bytes(whole[:len(whole) - torn])
+            with self.assertRaises(Stop) as caught:
+                self.run_check(self.program(text), "--checkpoint", point, "--resume", *argv)
+            self.assertIn(why, str(caught.exception))
+            self.assertNotIn("\n", str(caught.exception))
+            self.assertEqual(caught.exception.code, 2)
+        with self.assertRaises(Stop):
+            self.run_check(file, "--resume")
+
+    def test_killed_and_interrupted(self) -> None:
+        """kill -9 of the first process, and SIGTERM, at moments of chance: the total stays, and nobody is left behind."""
+        file = self.program(COUNTERS)
+        whole = self.run_check(file, "--keep", str(self.at / "p.so"))[1]["executions"]
+        chance = random.Random(1)
+        for _ in range(20 if os.environ.get("TENTER_TEST_LONG") else 2):
+            point, resume, killed = str(self.at / "point"), [], 0
+            Path(point).unlink(missing_ok=True)
+            while True:
+                with subprocess.Popen([str(build.checker()), str(self.at / "p.so"), "--checkpoint", point, "--interval",
+                                       "0.02", "--jobs", str(chance.choice((1, 2, 3))), *resume],
+                                      stdout=subprocess.PIPE, text=True) as child:
+                    how = chance.choice((signal.SIGKILL, signal.SIGTERM)) if killed < 4 else None
+                    if how is not None:
+                        time.sleep(chance.uniform(0.05, 0.3))
+                        child.send_signal(how)
+                        killed += 1
+                    out = child.communicate()[0]
+                resume = ["--resume"] if Path(point).exists() else []
+                if "verdict ok" in out:
+                    break
+            self.assertIn(f"executions {whole}\n", out)
+
+    def test_signals_end_the_verb(self) -> None:
+        file, point = self.program(COUNTERS.replace("i < 2", "i < 4")), self.at / "point"
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with subprocess.Popen([str(ROOT / "tenter"), "check", file, "--checkpoint", str(point), "--interval", "0.1s"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  start_new_session=True) as child:
+                while not point.exists():
+                    time.sleep(0.05)
+                if number == signal.SIGINT:
+                    os.killpg(child.pid, number)      # as a terminal does
+                else:
+                    child.send_signal(number)
+                out = child.communicate()[0]
+            self.assertEqual(child.returncode, 130, out)
+            self.assertIn("incomplete", out)
+            self.assertIn("--resume", out)
+            point.unlink()
+
+
+if __name__ == "__main__":
+    unittest.main()

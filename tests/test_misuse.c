@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What programs do by mistake, or at a bad moment: each ends in an error that says what it was, and in nothing worse.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+static tn_runtime *start(int64_t workers)
+{
+    struct tn_config config = TN_CONFIG_INIT;
+    tn_runtime *rt = NULL;
+    config.workers = workers;
+    config.deadlock = TN_DEADLOCK_OFF;
+    CHECK_EQUAL(tn_start(&rt, &config), 0);
+    return rt;
+}
+
+static tn_fibre *spawn_in(tn_runtime *rt, void *(*fn)(void *), void *arg)
+{
+    tn_fibre *f = NULL;
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, fn, arg), 0);
+    return f;
+}
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+static void *wait_for_ever(void *arg)
+{
+    tn_wait_prepare();
+    tn_wait(TN_FOREVER, arg);
+    return arg;
+}
+
+/* ---- a runtime that stops too early ---- */
+
+struct joiner {
+    tn_fibre *f;
+    atomic_int rc;
+};
+
+static void *joins(void *arg)
+{
+    struct joiner *j = arg;
+    atomic_store(&j->rc, tn_join(j->f, NULL));
+    return NULL;
+}
+
+/* Plain threads wait in tn_join for fibres that tn_stop drops. */
+static void stop_while_joined(void)
+{
+    tn_runtime *rt = start(2);
+    struct joiner j[4];
+    pthread_t t[4];
+    for (int i = 0; i < 4; i++) {
+        j[i].f = spawn_in(rt, wait_for_ever, NULL);
+        atomic_init(&j[i].rc, -1);
+        CHECK_EQUAL(pthread_create(&t[i], NULL, joins, &j[i]), 0);
+    }
+    nap_us(20000); /* a head start */
+    CHECK_EQUAL(tn_stop(rt), 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(t[i], NULL);
+        CHECK_EQUAL(atomic_load(&j[i].rc), ECANCELED);
+    }
+}
+
+/* A dropped fibre waits with a token that others wait with, and that fires later. */
+static void stop_while_token_waits(void)
+{
+    static tn_token token;
+    tn_token_init(&token);
+    tn_runtime *a = start(1), *b = start(1);
+    spawn_in(a, wait_for_ever, &token);
+    tn_fibre *f = spawn_in(b, wait_for_ever, &token);
+    spawn_in(a, wait_for_ever, &token);
+    nap_us(20000);
+    CHECK_EQUAL(tn_stop(a), 0);
+    tn_token_fire(&token);
+    void *value = NULL;
+    CHECK_EQUAL(tn_join(f, &value), 0);
+    CHECK(value == &token);
+    CHECK_EQUAL(tn_stop(b), 0);
+}
+
+/* ---- two runtimes ---- */
+
+static void *joins_other(void *f)
+{
+    return (void *)(uintptr_t)tn_join(f, NULL);
+}
+
+static void join_across(void)
+{
+    tn_runtime *a = start(1), *b = start(1);
+    tn_fibre *f = spawn_in(a, nothing, NULL), *g = spawn_in(b, joins_other, f);
+    void *rc = NULL;
+    CHECK_EQUAL(tn_join(g, &rc), 0);
+    CHECK_EQUAL((uintptr_t)rc, EPERM);
+    CHECK_EQUAL(tn_join(f, NULL), 0);
+    CHECK_EQUAL(tn_stop(a), 0);
+    CHECK_EQUAL(tn_stop(b), 0);
+}
+
+/* ---- clusters that could not be made, and what is written of them ---- */
+
+static int failing_clusters(void *unused)
+{
+    (void)unused;
+    tn_runtime *rt = start(1);
+    tn_cluster *cl;
+    struct tn_config bad = TN_CONFIG_INIT;
+    bad.scheduler = "no-such-module";
+    for (int i = 0; i < 3; i++)
+        if (tn_cluster_create(rt, &bad, &cl) != EINVAL)
+            return 1;
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (tn_dump(fd) != 0 || tn_dump(-1) != EBADF)
+        return 2;
+    close(fd);
+    return tn_stop(rt);
+}
+
+static void clusters_that_fail(void)
+{
+    char err[1024];
+    CHECK(exited(harness_child(failing_clusters, NULL, err, sizeof err), 0));
+    CHECK(strstr(err, "no scheduler 'no-such-module'") != NULL);
+}
+
+/* ---- ends of threads and fibres ---- */
+
+static void *ends_thread(void *arg)
+{
+    (void)arg;
+    pthread_exit(NULL);
+}
+
+static void *calls_one_that_ends(void *arg)
+{
+    tn_blocking(ends_thread, arg, NULL);
+    return arg;
+}
+
+static int ends_worker(void *fn)
+{
+    tn_runtime *rt = start(2);
+    tn_fibre *f = NULL;
+    tn_spawn(&f, &(struct tn_attr){.runtime = rt, .name = "leaver"}, *(void *(**)(void *))fn, NULL);
+    tn_join(f, NULL);
+    return 1;
+}
+
+static void thread_exit(void)
+{
+    char err[1024];
+    void *(*fn)(void *) = ends_thread;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    SKIP("a sanitizer has its own end of threads");
+#endif
+    CHECK(killed(harness_child(ends_worker, &fn, err, sizeof err), SIGABRT));
+    CHECK(strstr(err, "'leaver' ended its worker's thread") != NULL);
+    fn = calls_one_that_ends;
+    CHECK(killed(harness_child(ends_worker, &fn, err, sizeof err), SIGABRT));
+    CHECK(strstr(err, "a call in tn_blocking ended its thread") != NULL);
+}
+
+/* A destructor that sets its value again and ends the fibre: as often as tenter.h says, and no more. */
+static void set_and_exit(void *value);
+static const tn_key again = {set_and_exit};
+static int destroyed;
+
+static void set_and_exit(void *value)
+{
+    destroyed++;
+    tn_local_set(&again, value);
+    tn_exit((void *)7);
+}
+
+static void *set_value(void *arg)
+{
+    CHECK_EQUAL(tn_local_set(&again, &destroyed), 0);
+    return arg;
+}
+
+static void destructor_exits(void)
+{
+    tn_runtime *rt = start(1);
+    for (int i = 0; i < 2; i++) { /* the count starts anew with the next fibre */
+        void *value = NULL;
+        destroyed = 0;
+        CHECK_EQUAL(tn_join(spawn_in(rt, set_value, NULL), &value), 0);
+        CHECK_EQUAL((uintptr_t)value, 7);
+        CHECK_EQUAL(destroyed, 24);
+    }
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* ---- stacks of an unusual size keep what they have used in the peak ---- */
+
+static void *uses_much(void *arg)
+{
+    volatile char room[200000];
+    for (size_t i = 0; i < sizeof room; i++)
+        room[i] = 1;
+    return arg;
+}
+
+static void peak_of_ended(void)
+{
+    tn_runtime *rt = start(1);
+    tn_fibre *f = NULL;
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt, .stack = 1 << 20}, uses_much, NULL), 0);
+    CHECK_EQUAL(tn_join(f, NULL), 0);
+    size_t peak = tn_stack_peak(rt);
+    CHECK(peak == 0 ? build_has("\"stacks\":\"malloc\"") || build_has("\"stacks\":\"split\"") : peak >= 200000);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* ---- knobs ---- */
+
+static int bad_knob(void *spec)
+{
+    struct tn_config config = TN_CONFIG_INIT;
+    config.scheduler = spec;
+    return tn_run(&config, nothing, NULL, NULL);
+}
+
+static void knobs(void)
+{
+    static const char *const bad[][2] = {
+        {"fifo:private= 3", "out of range"}, {"fifo:private=+3", "out of range"},
+        {"fifo:private=0x", "out of range"}, {"fifo:private=", "out of range"},
+        {"fifo:private=-", "out of range"},  {"fifo:private=3:private=3", "private is given twice"}};
+    char err[1024];
+    CHECK(exited(harness_child(bad_knob, (void *)(uintptr_t) "fifo:private=010:capacity=0x10", err, sizeof err), 0));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK(exited(harness_child(bad_knob, (void *)(uintptr_t)bad[i][0], err, sizeof err), EINVAL));
+        CHECK(strstr(err, bad[i][1]) != NULL);
+    }
+}
+
+int main(void)
+{
+    static const struct test tests[] = {
+        {"tn_stop while threads join", stop_while_joined},
+        {"tn_stop while fibres wait with a token", stop_while_token_waits},
+        {"joining another runtime's fibre", join_across},
+        {"clusters that fail", clusters_that_fail},
+        {"pthread_exit in a fibre, in a blocking call", thread_exit},
+        {"a destructor that sets, and exits", destructor_exits},
+        {"peak of unusual stacks", peak_of_ended},
+        {"numbers in knobs", knobs},
+    };
+    return HARNESS_RUN("misuse", tests);
+}
