@@ -155,7 +155,7 @@ static inline void yielders(struct stub_worker *me)
 #define PARTS_TAKE(id, settings, after)                                                                        \
     PARTS_MAIN(id, 2, PARTS_KNOBS(settings),                                                                   \
                (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_YIELDED), stub_steal(W1, W0), hours(1)), \
-               after, (stub_next(W0, false), stub_ready(W0, F(2), TN_SPAWNED), stub_next(W0, false)),          \
+               after, (stub_next(W0, false), stub_ready(W0, F(2), TN_YIELDED), stub_ready(W0, F(3), TN_SPAWNED), stub_next(W0, false)),          \
                (stub_steal(W1, W0), stub_next(W1, false), stub_steal(W1, W0), stub_next(W1, false)), )                                                 \
     CASE_MAIN(prepare, check, thread0, thread1)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * idle: who sleeps with a deadline on behalf of all.  A timer far in the future is there, and
- * watched; then one that is due soon is armed by a worker, who parks.  Somebody must come to sleep with the near deadline.
- * The far one never comes: a worker that sleeps until then is as good as lost, and so is the near timer if nobody else
- * watches it.
+ * idle: who sleeps with a deadline on behalf of all.  A timer far in the future is there, which one
+ * worker is about to watch while another one sleeps; then one that is due soon is armed by a third, who is busy for ever.
+ * Somebody must come to sleep with the near deadline.  The far one never comes: a worker that sleeps until then is as good
+ * as lost, and so is the near timer if nobody else watches it.
  *
  * The workers do what park() in core/worker.c does, and what wait_registered() and wake_watcher() do.
  */
@@ -32,7 +32,7 @@ static void prepare(void)
     atomic_init(&earliest, FAR);
     atomic_init(&fired, false);
     tn_idle_announce(&idle, &slot[1], TN_SLOT_PARKED);
-    tn_idle_watch(&idle, &slot[1], FAR);
+    tn_idle_announce(&idle, &slot[0], TN_SLOT_PARKED);
 }
 
 static void wake(struct tn_idle_slot *s)
@@ -41,14 +41,16 @@ static void wake(struct tn_idle_slot *s)
         tn_unpark(&s->word, 1);
 }
 
-static void arm(void)
+static void *armer(void *random)
 {
     uint32_t how;
 
+    case_start(random);
     atomic_store_explicit(&earliest, NEAR, memory_order_relaxed);
     tn_fence_light();
     if (tn_idle_workers(&idle) != 0)
         wake(tn_idle_take(&idle, tn_idle_watcher(&idle, NULL), &how));
+    return case_end();
 }
 
 static void stay(int me, tn_time deadline)
@@ -58,15 +60,20 @@ static void stay(int me, tn_time deadline)
         tn_idle_search_end(&idle);
 }
 
-static void park(int me)
+static void look(int me)
 {
-    tn_idle_announce(&idle, &slot[me], TN_SLOT_PARKED);
     tn_time deadline = atomic_load_explicit(&earliest, memory_order_relaxed);
     if (atomic_load_explicit(&fired, memory_order_relaxed))
         deadline = 0; /* it does not stay */
     else if (!tn_idle_watch(&idle, &slot[me], deadline))
         deadline = CASE_FOREVER;
     stay(me, deadline);
+}
+
+static void park(int me)
+{
+    tn_idle_announce(&idle, &slot[me], TN_SLOT_PARKED);
+    look(me);
 }
 
 static void worker(int me)
@@ -90,14 +97,14 @@ static void worker(int me)
 static void *worker0(void *random)
 {
     case_start(random);
-    arm();
+    stay(0, CASE_FOREVER);
     worker(0);
     return case_end();
 }
 static void *worker1(void *random)
 {
     case_start(random);
-    stay(1, FAR);
+    look(1);
     worker(1);
     return case_end();
 }
@@ -109,4 +116,4 @@ static void check(void)
     assert(atomic_load_explicit(&hungry, memory_order_relaxed) == 0);
 }
 
-CASE_MAIN(prepare, check, worker0, worker1)
+CASE_MAIN(prepare, check, armer, worker0, worker1)
