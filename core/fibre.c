@@ -64,12 +64,12 @@ static inline void release(struct worker *w, struct fibre *f)
 static __attribute__((noinline)) void tell_joiner(struct worker *w, struct fibre *f, uintptr_t joiner)
 {
     if ((joiner & TN_JOIN_TAGS) == TN_JOIN_THREAD) {
-        struct thread_joiner *t = tn_joinword_joiner(joiner);
-        diagnose_unblocks();
-        atomic_store_explicit(&t->done, JOINER_TOLD, memory_order_relaxed); /* relaxed: J1 orders what matters */
-        tn_unpark(&t->done, 1);
+        struct tn_joiner *t = tn_joinword_joiner(joiner); /* stays until CLOSING is over */
+        if (tn_joiner_decide(t, TN_JOINER_TOLD, diagnose_unblocks, diagnose_blocks))
+            tn_unpark(&t->done, 1);
     } else {
         struct fibre *j = tn_joinword_joiner(joiner);
+        /* relaxed: of this wait */
         wake_as(j, atomic_load_explicit(&j->wait, memory_order_relaxed) / WAIT_STATES, WAIT_WOKEN, w);
     }
     tn_joinword_close(&f->join);
@@ -325,26 +325,27 @@ static bool commit_join(struct fibre *self, void *arg)
 /* Wait for the end of f, or of the runtime. */
 static int thread_waits(struct runtime *rt, struct fibre *f)
 {
-    _Alignas(16) struct thread_joiner self = {0}; /* room for the tag */
+    _Alignas(16) struct tn_joiner self = {0}; /* room for the tag */
     uintptr_t open = TN_JOIN_OPEN;
-    bool late = !thread_joiner_begins(rt, &self);
-    int rc = late ? ECANCELED : 0;
+    int rc = 0;
     diagnose_blocks();
-    if (late || !tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open)) {
+    if (!joiner_begins(rt, &self)) {
         diagnose_unblocks();
-        if (!late)
-            rc = open == TN_JOIN_DONE ? 0 : EINVAL;
-    } else {
+        return ECANCELED;
+    }
+    if (tn_joinword_register(&f->join, (uintptr_t)&self | TN_JOIN_THREAD, &open)) {
         uint32_t done;
-        while ((done = atomic_load_explicit(&self.done, memory_order_acquire)) == JOINER_WAITS) /* JS0 acquire */
+        while ((done = tn_joiner_look(&self)) == TN_JOINER_WAITS)
             diagnose_await(rt, &self.done);
-        if (done == JOINER_DROPPED)
+        if (done == TN_JOINER_DROPPED)
             rc = ECANCELED; /* no worker is left: nobody touches `self` any more */
         else
             tn_joinword_await(&f->join);
+    } else {
+        tn_joiner_decide(&self, TN_JOINER_TOLD, diagnose_unblocks, diagnose_blocks);
+        rc = open == TN_JOIN_DONE ? 0 : EINVAL;
     }
-    if (!late)
-        thread_joiner_ends(rt, &self);
+    joiner_ends(rt, &self);
     return rc;
 }
 

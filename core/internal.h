@@ -10,6 +10,7 @@
 #include "poller.h"
 #include "idle.h"
 #include "diagnose.h"
+#include "joiner.h"
 #include "joinword.h"
 #include "keeper.h"
 #include "pool.h"
@@ -226,14 +227,6 @@ struct locals {
     struct local_block *all, *free; /* under the lock */
 };
 
-/* A plain thread in tn_join. It must not go away while it is told: see TN_JOIN_CLOSING. `done`: by the fibre's end, or
- * by tn_stop when no worker is left to end it. */
-enum { JOINER_WAITS, JOINER_TOLD, JOINER_DROPPED };
-struct thread_joiner {
-    _Atomic(uint32_t) done;
-    struct thread_joiner *next, **at; /* under the runtime's lock */
-};
-
 /* What looks after workers that are stuck in the kernel; one a runtime (monitor.c). */
 struct monitor {
     struct tn_thread thread;
@@ -250,7 +243,7 @@ struct runtime {
     struct tn_spinlock lock;            /* clusters */
     _Atomic(struct cluster *) clusters; /* written under the lock; read without it by diagnoses */
     struct cluster *first;
-    struct thread_joiner *joiners; /* under the lock */
+    struct tn_joiner *joiners; /* under the lock */
     _Atomic(bool) stopping;
     _Atomic(uint32_t) visitors; /* threads of outside that make a fibre ready right now */
     uint64_t seed;
@@ -318,8 +311,8 @@ void monitor_stop(struct runtime *rt);
 bool left_behind_in_parent(struct runtime *rt);
 
 /* Around the wait of a plain thread in tn_join. False: the runtime stops. */
-bool thread_joiner_begins(struct runtime *rt, struct thread_joiner *t);
-void thread_joiner_ends(struct runtime *rt, struct thread_joiner *t);
+bool joiner_begins(struct runtime *rt, struct tn_joiner *t);
+void joiner_ends(struct runtime *rt, struct tn_joiner *t);
 
 int worker_start(struct worker *w);
 void keeper_start(struct cluster *cl);

@@ -443,7 +443,7 @@ static void await_visitors(struct runtime *rt)
         tn_spin_wait(&spins);
 }
 
-bool thread_joiner_begins(struct runtime *rt, struct thread_joiner *t)
+bool joiner_begins(struct runtime *rt, struct tn_joiner *t)
 {
     tn_spinlock_lock(&rt->lock);
     /* relaxed: set before drop_joiners takes the lock */
@@ -459,7 +459,7 @@ bool thread_joiner_begins(struct runtime *rt, struct thread_joiner *t)
     return !stopping;
 }
 
-void thread_joiner_ends(struct runtime *rt, struct thread_joiner *t)
+void joiner_ends(struct runtime *rt, struct tn_joiner *t)
 {
     tn_spinlock_lock(&rt->lock);
     *t->at = t->next;
@@ -472,15 +472,9 @@ void thread_joiner_ends(struct runtime *rt, struct thread_joiner *t)
 static void drop_joiners(struct runtime *rt)
 {
     tn_spinlock_lock(&rt->lock);
-    for (struct thread_joiner *t = rt->joiners; t != NULL; t = t->next) {
-        uint32_t waits = JOINER_WAITS;
-        /* JS0 release: nobody touches it any more */
-        if (!atomic_compare_exchange_strong_explicit(&t->done, &waits, JOINER_DROPPED, memory_order_release,
-                                                     memory_order_relaxed)) /* relaxed: told by the fibre's end */
-            continue;
-        diagnose_unblocks();
-        tn_unpark(&t->done, 1);
-    }
+    for (struct tn_joiner *t = rt->joiners; t != NULL; t = t->next)
+        if (tn_joiner_decide(t, TN_JOINER_DROPPED, diagnose_unblocks, diagnose_blocks))
+            tn_unpark(&t->done, 1);
     tn_spinlock_unlock(&rt->lock);
 }
 

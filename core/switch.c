@@ -126,7 +126,8 @@ static inline struct tn_sanitize *left_behind(struct worker *w)
     return w->after_fibre != NULL ? &w->after_fibre->sanitize : &w->loop.sanitize;
 }
 
-/* In a program with C++. */
+/* In a program with C++. Whom w arrives at is asked of w: kept over the switch, it would cost every switch four
+ * instructions. */
 static __attribute__((noinline, cold)) void exceptions_leave(struct worker *w, struct fibre *from)
 {
     from->exceptions = *w->exceptions_at;

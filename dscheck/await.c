@@ -2,8 +2,8 @@
 /*
  * Loops that wait.  Each read is recorded with the state of its thread: all bytes of its stack from the stack pointer
  * on, where the registers lie too.  A thread that comes back to a recorded state, plain memory that it has written
- * included, and has written nothing atomic, has done nothing: it waits.  Its last read then becomes a BOTTOM, and the thread is put back to where it was about to
- * read; it goes on when somebody writes there.
+ * included, and has written nothing atomic, has done nothing: it waits.  Its last read then becomes a BOTTOM, and the
+ * thread is put back to where it was about to read; it goes on when somebody writes there.
  */
 #include "exec.h"
 

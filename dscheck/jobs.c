@@ -49,7 +49,7 @@ static double began;
 static struct run_result told; /* what this process has added to the sums so far */
 static double told_done;
 
-static double now(void)
+double jobs_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -58,7 +58,7 @@ static double now(void)
 
 double jobs_seconds(void)
 {
-    return shared->seconds + now() - began;
+    return shared->seconds + jobs_now() - began;
 }
 
 static void lock(void)
@@ -111,7 +111,7 @@ static void duration(char *text, size_t size, double s)
 static void show(void)
 {
     unsigned long long n = atomic_load(&shared->executions);
-    double s = now() - began, part = done();
+    double s = jobs_now() - began, part = done();
     fprintf(stderr, "\r\033[K%llu executions, %.0f a second, depth %u, %llu blocked", n,
             (double)(n - shared->resumed) / s, search_depth(), (unsigned long long)atomic_load(&shared->blocked));
     if (part > 0 && run_options.strategy == EXHAUSTIVE) {
@@ -132,7 +132,9 @@ static void assemble(void)
     for (unsigned i = 0; i < shared->kept; i++)
         if (shared->in_old[i])
             all[n++] = shared->old[i];
-    for (unsigned i = 0; i < shared->parts && n < PARTS_MAX; i++)
+    if (n + shared->parts > PARTS_MAX)
+        abort(); /* one left out would be lost work that nobody misses */
+    for (unsigned i = 0; i < shared->parts; i++)
         all[n++] = shared->part[i];
     shared->head.parts = n;
     checkpoint_write(jobs_options.checkpoint, &shared->head, seen, all);
@@ -150,7 +152,7 @@ static void begin(void)
     h->done = done();
     h->conflicts = atomic_load(&shared->conflicts);
     h->threads = atomic_load(&shared->threads);
-    shared->last = now();
+    shared->last = jobs_now();
     shared->written = 0;
     shared->parts = 0;
     shared->unwritten = shared->live;
@@ -165,7 +167,9 @@ static void begin(void)
 static void write_part(bool ended)
 {
     checkpoint = atomic_load(&shared->checkpoint);
-    if (!ended && shared->parts < PARTS_MAX) {
+    if (!ended) {
+        if (shared->parts == PARTS_MAX)
+            abort();
         char *text = NULL;
         size_t size = 0;
         struct stream s = {open_memstream(&text, &size), false};
@@ -199,10 +203,10 @@ static bool behind(void)
 
 static void checkpoint_tick(void)
 {
-    if (jobs_options.checkpoint == NULL || (!behind() && now() - shared->last < jobs_options.interval))
+    if (jobs_options.checkpoint == NULL || (!behind() && jobs_now() - shared->last < jobs_options.interval))
         return;
     lock();
-    if (!behind() && !shared->final && shared->unwritten == 0 && now() - shared->last >= jobs_options.interval)
+    if (!behind() && !shared->final && shared->unwritten == 0 && jobs_now() - shared->last >= jobs_options.interval)
         begin();
     if (behind())
         write_part(false);
@@ -249,7 +253,7 @@ static void maybe_fork(void)
     bool parts = shared->untaken < shared->kept;
     if (last == 0)
         last = began;
-    if (n <= 0 || (now() - last) * 1e3 < LEAST_MS || (!parts && !search_splits()))
+    if (n <= 0 || (jobs_now() - last) * 1e3 < LEAST_MS || (!parts && !search_splits()))
         return;
     lock();
     if (behind() || !atomic_compare_exchange_strong(&shared->idle, &n, n - 1)) {
@@ -260,7 +264,7 @@ static void maybe_fork(void)
     unlock();
     fflush(stdout);
     tell();
-    last = now();
+    last = jobs_now();
     pid_t pid = fork();
     if (pid < 0) {
         lock();
@@ -295,7 +299,7 @@ static void stop_all(int how)
 void run_tick(void)
 {
     static double last;
-    double at = now();
+    double at = jobs_now();
     tell();
     if (run_interrupted == 1)
         stop_all(1);
@@ -320,7 +324,7 @@ void run_tick(void)
 
 void jobs_init(void)
 {
-    began = now();
+    began = jobs_now();
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     size_t code = (size_t)(in_object.text_end - in_object.base);
     seen = run_seen = mmap(NULL, code, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -394,10 +398,10 @@ static void await_others(void)
         static double last;
         if (run_interrupted == 1)
             stop_all(1);
-        if (run_options.seconds > 0 && now() - began > run_options.seconds)
+        if (run_options.seconds > 0 && jobs_now() - began > run_options.seconds)
             stop_all(2);
-        if (jobs_options.progress && now() - last > 1) {
-            last = now();
+        if (jobs_options.progress && jobs_now() - last > 1) {
+            last = jobs_now();
             show();
         }
     }
@@ -432,7 +436,7 @@ void jobs_end(void)
         _exit(0);
     if (jobs_options.checkpoint != NULL && !shared->final && atomic_load(&shared->bug) == 0 && !jobs_lost())
         begin(); /* nobody is left: the end of it */
-    if (jobs_options.progress && now() - began > 1)
+    if (jobs_options.progress && jobs_now() - began > 1)
         fprintf(stderr, "\r\033[K");
     r->executions = atomic_load(&shared->executions);
     r->blocked = atomic_load(&shared->blocked);

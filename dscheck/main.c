@@ -14,15 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static void interrupt(int signal)
 {
@@ -126,7 +118,7 @@ static void same_when_resumed(uint32_t events_max)
     if (o->events_max != events_max)
         fprintf(f, "--events %u ", o->events_max);
     if (search_shards > 1)
-        fprintf(f, "--shard %u/%u ", search_shard, search_shards);
+        fprintf(f, "--shard %u/%u ", search_shard + 1, search_shards);
     fclose(f);
     if (text[0] != '\0')
         text[strlen(text) - 1] = '\0';
@@ -140,7 +132,7 @@ int main(int argc, char **argv)
         personality(ADDR_NO_RANDOMIZE);
         execv("/proc/self/exe", argv);
     }
-    double began = now();
+    double began = jobs_now();
     const uint32_t events_max_default = run_options.events_max;
     const char *image = NULL;
     for (int i = 1; i < argc; i++) {
@@ -190,7 +182,8 @@ int main(int argc, char **argv)
         } else if (strcmp(o, "--resume") == 0) {
             jobs_options.resume = true;
         } else if (strcmp(o, "--shard") == 0) {
-            if (sscanf(v, "%u/%u", &search_shard, &search_shards) != 2)
+            if (sscanf(v, "%u/%u", &search_shard, &search_shards) != 2 || search_shard-- == 0 ||
+                search_shard >= search_shards)
                 return 2;
             i++;
         } else if (strcmp(o, "--schedule") == 0) {
@@ -209,7 +202,7 @@ int main(int argc, char **argv)
     watch_start();
     same_when_resumed(events_max_default);
     jobs_init();
-    double first = now();
+    double first = jobs_now();
     run_all();
     struct run_result *r = &run_result;
     if ((r->bug || r->unsupported) && jobs_first()) {

@@ -17,7 +17,7 @@ PANELS = [factors.Panel("system calls", "yield_syscalls", "system calls a switch
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(label=frame["context"].astype(str), fibres=frame["fibres"])
+    return frame.assign(label=frame["context"].astype(str))
 
 
 def draw(path: Path, out: Path) -> None:

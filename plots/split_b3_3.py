@@ -12,16 +12,16 @@ import factors
 
 NAME = "split_b3_3"
 PANELS = [factors.Panel("instructions", "call_instructions", "instructions a call", "linear"),
-          factors.Panel("time", "call_time", "time a call", "linear")]
+          factors.Panel("time", "call_time", "time a call (log)", "log")]
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(label=frame["stacks"].astype(str), frame=frame["frame"])
+    return frame.assign(label=frame["stacks"].astype(str))
 
 
 def draw(path: Path, out: Path) -> None:
     data = factors.read(path, "steps", "frame", prepare, ("pooled", "split"))
-    factors.draw(data, out, NAME, PANELS, "frame of the function called, bytes (log)", "1", more=[
+    factors.draw(data, out, NAME, PANELS, "frame of the function called, bytes (log)", "B", more=[
         "Counted step by step (ptrace), not sampled: all invocations agree. The loop around the "
         "call is in both. No call needs a further segment. A frame of a page or more is probed "
         "(-fstack-clash-protection) on either stack."])

@@ -18,7 +18,7 @@ PANELS = [factors.Panel("the first time", "create_first", "time a fibre (log)", 
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(label=frame["stacks"].astype(str), fibres=frame["fibres"])
+    return frame.assign(label=frame["stacks"].astype(str))
 
 
 def draw(path: Path, out: Path) -> None:

@@ -118,8 +118,12 @@ def count(value: float, _pos: Any = None) -> str:
     return _scaled(value, [(1e9, " G"), (1e6, " M"), (1e3, " k"), (1, "")])
 
 
+def number_of_bytes(value: float, _pos: Any = None) -> str:
+    return f"{value:g}" if value < 10_000 else count(value)
+
+
 FORMATS: dict[str, Callable[..., str]] = {"ns": nanoseconds, "s": seconds, "1/s": count,
-                                          "1": count}
+                                          "1": count, "B": number_of_bytes}
 
 
 def log_ticks(low: float, high: float) -> list[float]:

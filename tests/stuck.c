@@ -57,6 +57,17 @@ void *ends(void *arg)
     return arg;
 }
 
+tn_waiter waiter;
+atomic_bool waits;
+
+void *waits_for_thread(void *arg)
+{
+    waiter = tn_wait_prepare();
+    atomic_store(&waits, true);
+    tn_wait(TN_FOREVER, NULL);
+    return arg;
+}
+
 struct tn_config quiet(int64_t workers)
 {
     struct tn_config c = with(workers, NULL);

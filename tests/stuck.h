@@ -6,6 +6,8 @@
 #ifndef TESTS_STUCK_H
 #define TESTS_STUCK_H
 
+#include <stdatomic.h>
+
 #include "harness.h"
 
 /* In a child: from here on standard error is a file; has that been told there? undivert hands it all to whoever reads
@@ -25,6 +27,11 @@ tn_fibre *named(const char *name, void *(*fn)(void *), void *arg);
 void *waits_in_vain(void *arg);
 void *ends(void *arg);
 extern const void *const what_it_waits_for;
+
+/* And one that waits for whoever has `waiter`, which is there when `waits` says so. */
+void *waits_for_thread(void *arg);
+extern tn_waiter waiter;
+extern atomic_bool waits;
 
 /* Deadlocks abort, stalls are not looked for. run: a child's function, which runs the fibre function that `fn` points
  * to in such a runtime with two workers, and returns the int that it was given the address of. */

@@ -275,17 +275,6 @@ static void *calls(void *arg)
 /* A thread outside, in the kernel, may still wake one: each of these does. */
 enum outside_in { IN_NANOSLEEP, IN_BLOCKING, OUTSIDES };
 
-static tn_waiter waiter;
-static atomic_bool waits;
-
-static void *waits_for_thread(void *arg)
-{
-    waiter = tn_wait_prepare();
-    atomic_store(&waits, true);
-    tn_wait(TN_FOREVER, NULL);
-    return arg;
-}
-
 static void *naps_long(void *arg)
 {
     nap_us(900000); /* the first three looks come before that */

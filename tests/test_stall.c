@@ -17,17 +17,6 @@
 
 /* ---- a thread outside lets all wait ---- */
 
-static tn_waiter waiter;
-static atomic_bool waits;
-
-static void *waits_for_thread(void *arg)
-{
-    waiter = tn_wait_prepare();
-    atomic_store(&waits, true);
-    tn_wait(TN_FOREVER, NULL);
-    return arg;
-}
-
 static void *wakes_it(void *arg)
 {
     UNTIL(atomic_load(&waits) && told("only a thread outside could wake one"))

@@ -44,14 +44,9 @@ static pthread_key_t guard;
 static pthread_once_t guard_once = PTHREAD_ONCE_INIT;
 static bool guarded;
 
-struct guard {
-    void (*lost)(void);
-};
-
-static void guard_runs(void *value)
+static void guard_runs(void *lost)
 {
-    struct guard *g = value;
-    g->lost();
+    ((void (*)(void))(uintptr_t)lost)();
 }
 
 static void guard_make(void)
@@ -61,11 +56,9 @@ static void guard_make(void)
 
 void tn_thread_guard(void (*lost)(void))
 {
-    static _Thread_local struct guard mine;
-    mine.lost = lost;
     pthread_once(&guard_once, guard_make);
     if (guarded) /* else the process has no key left, and goes without */
-        pthread_setspecific(guard, lost != NULL ? &mine : NULL);
+        pthread_setspecific(guard, (void *)(uintptr_t)lost);
 }
 
 int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg)

@@ -9,6 +9,7 @@
 
 #include "protocol-case.h"
 
+#include "joiner.h"
 #include "joinword.h"
 #include "waitword.h"
 
@@ -28,11 +29,25 @@ static _Alignas(16) struct joiner {
     int resumed;
 } joiner;
 
+/* Threads that are counted as blocked, as diagnoses count them. */
+static _Atomic(int) blocked;
+
+static void block(void)
+{
+    atomic_fetch_add_explicit(&blocked, 1, memory_order_relaxed);
+}
+
+static void unblock(void)
+{
+    atomic_fetch_sub_explicit(&blocked, 1, memory_order_relaxed);
+}
+
 static inline void prepare_join(void)
 {
     memset(&child, 0, sizeof(child));
     memset(&joiner, 0, sizeof(joiner));
     atomic_init(&child.join, TN_JOIN_OPEN);
+    atomic_init(&blocked, 0);
 }
 
 /* By whoever may. */
@@ -65,16 +80,12 @@ static inline void switch_away(struct joiner *j)
         tn_park(&j->ready, 0, CASE_FOREVER);
 }
 
-struct thread_joiner {
-    _Atomic(uint32_t) done;
-};
-
 static inline void tell_joiner(uintptr_t found)
 {
     if ((found & TN_JOIN_TAGS) == TN_JOIN_THREAD) {
-        struct thread_joiner *t = tn_joinword_joiner(found);
-        atomic_store_explicit(&t->done, 1, memory_order_relaxed);
-        tn_unpark(&t->done, 1);
+        struct tn_joiner *t = tn_joinword_joiner(found);
+        if (tn_joiner_decide(t, TN_JOINER_TOLD, unblock, block))
+            tn_unpark(&t->done, 1);
     } else {
         struct joiner *j = tn_joinword_joiner(found);
         uint64_t seq = atomic_load_explicit(&j->wait, memory_order_relaxed) / WAIT_STATES;

@@ -5,7 +5,7 @@
  */
 #include "join-case.h"
 
-static _Alignas(16) struct thread_joiner self;
+static _Alignas(16) struct tn_joiner self;
 
 static void prepare(void)
 {
@@ -22,14 +22,16 @@ static void *end(void *random)
 static void *join(void *random)
 {
     case_start(random);
-    atomic_init(&self.done, 0);
+    atomic_init(&self.done, TN_JOINER_WAITS);
+    block();
     uintptr_t found = TN_JOIN_OPEN;
     if (tn_joinword_register(&child.join, (uintptr_t)&self | TN_JOIN_THREAD, &found)) {
-        while (atomic_load_explicit(&self.done, memory_order_relaxed) == 0)
-            tn_park(&self.done, 0, CASE_FOREVER);
+        while (tn_joiner_look(&self) == TN_JOINER_WAITS)
+            tn_park(&self.done, TN_JOINER_WAITS, CASE_FOREVER);
         tn_joinword_await(&child.join);
     } else {
         assert(found == TN_JOIN_DONE);
+        tn_joiner_decide(&self, TN_JOINER_TOLD, unblock, block);
     }
     atomic_store_explicit(&self.done, POISON, memory_order_relaxed);
     take_value();
@@ -39,6 +41,7 @@ static void *join(void *random)
 static void check(void)
 {
     check_released();
+    assert(atomic_load_explicit(&blocked, memory_order_relaxed) == 0);
     assert(atomic_load_explicit(&self.done, memory_order_relaxed) == POISON);
 }
 

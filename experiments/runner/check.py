@@ -49,7 +49,7 @@ def parser() -> Parser:
     out.add_argument("--events", type=int, metavar="N", help="an execution of more events is an unbounded loop (4000)")
     out.add_argument("--jobs", type=int, default=1, metavar="N", help="processes, with the same total for any N; of several "
                      "cases, so many at once")
-    out.add_argument("--shard", metavar="I/N", help="only the I-th of N parts (from 0), to be merged")
+    out.add_argument("--shard", metavar="I/N", help="only the I-th of N parts, from 1, to be merged")
     out.add_argument("--merge", nargs="+", metavar="JSON", help="add up the answers of the shards")
     out.add_argument("--checkpoint", metavar="FILE", help="what is still to be tried goes there now and then, and when "
                      "it ends early (Ctrl-C, SIGTERM, --budget); with --jobs and --shard too")
@@ -75,8 +75,9 @@ def main(argv: list[str]) -> int:
         raise Stop(f"--strategy {args.strategy} never ends by itself: give it a --budget")
     if args.strategy == "pct" and args.bound is None:
         args.bound = 3
-    if args.shard and not re.fullmatch(r"\d+/[1-9]\d*", args.shard):
-        raise Stop(f"--shard {args.shard}: which of how many, as 0/4")
+    shard = re.fullmatch(r"(\d+)/(\d+)", args.shard or "1/1")
+    if shard is None or not 1 <= int(shard[1]) <= int(shard[2]):
+        raise Stop(f"--shard {args.shard}: which of how many, as 1/4 (to 4/4)")
     if args.resume and not args.checkpoint:
         raise Stop("--resume: from which --checkpoint FILE?")
     if args.gdb and not args.replay:
@@ -123,7 +124,7 @@ def merge(args: argparse.Namespace) -> int:
             raise Stop(f"{name}: {error}") from None
     shards = {p.get("shard") for p in parts}
     total = next(iter(shards)).split("/")[1] if None not in shards and shards else None
-    if total is None or shards != {f"{i}/{total}" for i in range(int(total))}:
+    if total is None or shards != {f"{i}/{total}" for i in range(1, int(total) + 1)}:
         raise Stop("--merge: these are not all the shards of one exploration: " + ", ".join(map(str, sorted(map(str, shards)))))
     out = dict(next((p for p in parts if p["verdict"] == "bug"), parts[0]))
     worst = ["ok", "incomplete", "unsupported", "bug"]

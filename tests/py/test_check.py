@@ -2,34 +2,16 @@
 """The explorer through its verb: golden counts, one small program for each kind of bug, replay, shards, refusals."""
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import os
-import shutil
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).parent))
 
 # pylint: disable=wrong-import-position
-from experiments.runner import check  # noqa: E402
-from experiments.runner.errors import Stop  # noqa: E402
+from checking import Checking, check  # noqa: E402
 
-HEAD = """
-#include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <threads.h>
-static pthread_t t[3];
-static void go(void *(*f)(void *), void *(*g)(void *)) {
-    pthread_create(&t[0], 0, f, 0); pthread_create(&t[1], 0, g, 0);
-    pthread_join(t[0], 0); pthread_join(t[1], 0);
-}
-"""
+from experiments.runner.errors import Stop  # noqa: E402
 
 LOCKED = """
 static pthread_mutex_t l = PTHREAD_MUTEX_INITIALIZER, m = PTHREAD_MUTEX_INITIALIZER;
@@ -111,23 +93,7 @@ GOLDEN = [("inc", "-DN=2 -DK=1", [], 4), ("inc", "-DN=3 -DK=2", [], 7134), ("faa
           ("msq", "-DNP=2 -DNC=2", ["--retry-as-await"], 158), ("peterson", "", [], 4)]
 
 
-@unittest.skipUnless(os.uname().machine == "x86_64" and shutil.which("objdump"), "the explorer is for x86-64")
-class Check(unittest.TestCase):
-    def setUp(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.at = Path(self.folder.name)
-
-    def run_check(self, *argv: str) -> tuple[int, dict, str]:
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            code = check.main([argv[0], "--json", str(self.at / "a.json"), "--save", str(self.at / "a.replay"), *argv[1:]])
-        return code, json.loads((self.at / "a.json").read_text(encoding="utf-8")), out.getvalue()
-
-    def program(self, text: str, name: str = "p.c") -> str:
-        (self.at / name).write_text(HEAD + text, encoding="utf-8")
-        return str(self.at / name)
-
+class Check(Checking):
     def test_kinds(self) -> None:
         for name, (text, kind) in PROGRAMS.items():
             with self.subTest(name):
@@ -165,9 +131,12 @@ class Check(unittest.TestCase):
         file = self.program(text)
         whole = self.run_check(file)[1]["executions"]
         self.assertEqual(self.run_check(file, "--jobs", "2")[1]["executions"], whole)
-        parts = [self.run_check(file, "--shard", f"{i}/3")[1]["executions"] for i in range(3)]
+        parts = [self.run_check(file, "--shard", f"{i}/3")[1]["executions"] for i in range(1, 4)]
         self.assertEqual(sum(parts), whole)
         self.assertGreater(min(parts), 0)
+        for wrong in ("0/3", "4/3", "1", "x/3"):    # a part that is none would find nothing wrong
+            with self.assertRaises(Stop):
+                self.run_check(file, "--shard", wrong)
 
     def test_branches(self) -> None:
         weak = """static atomic_int x; static void *a(void *p) { int e = 0; if (atomic_compare_exchange_weak(&x, &e, 1))

@@ -43,7 +43,7 @@ class Checkpoint(Checking):
 
     def test_shards(self) -> None:
         file, sums = self.program(FEWER), []
-        for i in range(3):
+        for i in range(1, 4):
             point, shard = str(self.at / f"point{i}"), f"{i}/3"
             self.run_check(file, "--shard", shard, "--checkpoint", point, "--budget", "100", "--jobs", "2")
             sums.append(self.run_check(file, "--shard", shard, "--checkpoint", point, "--resume", "--jobs", "2")[1]["executions"])

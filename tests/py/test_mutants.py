@@ -17,6 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 # pylint: disable=wrong-import-position
+from dscheck.oracle.compare import text_of  # noqa: E402
+from dscheck.oracle.generate import generate  # noqa: E402
+from dscheck.oracle.search import interleave  # noqa: E402
 from experiments.runner import check_build  # noqa: E402
 
 RULES = ROOT / "dscheck" / "mutants" / "rules.yaml"
@@ -51,11 +54,22 @@ class Mutants(unittest.TestCase):
                        check=True)
         return out
 
+    def program(self, row: dict[str, Any]) -> Path:
+        """A golden one, or the enumerator's of a seed, which has counted its executions."""
+        if "program" in row:
+            return ROOT / "dscheck" / str(row["program"])
+        source = generate(row["seed"])
+        found = interleave(source.program())
+        self.assertEqual(found.executions, row["executions"], "the generator has changed: look for other seeds")
+        out = self.folder / f"seed-{row['seed']}.c"
+        out.write_text(text_of(source, found, out.stem), encoding="utf-8")
+        return out
+
     def image(self, row: dict[str, Any]) -> Path:
         macros = [f"-D{name}={value}" for name, value in row.get("macros", {}).items()]
-        key = " ".join([row["program"], *macros])
+        key = " ".join([str(row.get("program", row.get("seed"))), *macros])
         if key not in self.images:
-            made = check_build.image([ROOT / "dscheck" / row["program"]], macros)
+            made = check_build.image([self.program(row)], macros)
             self.images[key] = self.folder / f"{len(self.images)}.so"
             shutil.move(made, self.images[key])
         return self.images[key]

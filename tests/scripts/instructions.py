@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-LIMIT = {"yield": 225, "spawn": 660, "wait": 473, "timed": 696}
+LIMIT = {"yield": 225, "spawn": 660, "wait": 473, "timed": 696,
+         "wheel_few": 208, "wheel_many": 208}
 FEW, MANY = 2000, 12000
 
 
