@@ -176,20 +176,6 @@ static inline struct stub_fibre *stub_next(struct stub_worker *me, bool hard)
     return stub_ran(me, stub_sched->next(&me->pub, hard));
 }
 
-enum { STUB_LOOK_UP = 64 };
-
-static inline struct stub_fibre *stub_yield(struct stub_worker *me, struct stub_fibre *f)
-{
-    bool fair = ++me->ticks % STUB_LOOK_UP == 0;
-    struct tn_fibre *(*next)(struct tn_worker *, bool) =
-        stub_sched->next_of_yield != NULL ? stub_sched->next_of_yield : stub_sched->next;
-    struct stub_fibre *other = stub_ran(me, next(&me->pub, fair));
-    if (other == NULL)
-        return f;
-    stub_ready(me, f, TN_YIELDED);
-    return other;
-}
-
 static inline unsigned stub_steal(struct stub_worker *me, struct stub_worker *victim)
 {
     return stub_sched->steal != NULL ? stub_sched->steal(&me->pub, &victim->pub) : 0;
@@ -205,6 +191,25 @@ static inline struct stub_worker *stub_victim(struct stub_worker *me, unsigned a
     }
     uint32_t used = atomic_load_explicit(&stub_cluster.used, memory_order_acquire); /* U0 acquire */
     return attempt + 1 < used ? &stub_worker[(me->pub.index + attempt + 1) % used] : NULL;
+}
+
+/* Sooner than in the core, so that executions are the shorter. */
+enum { STUB_LOOK_UP = 8 };
+
+static inline struct stub_fibre *stub_yield(struct stub_worker *me, struct stub_fibre *f)
+{
+    bool fair = ++me->ticks % STUB_LOOK_UP == 0;
+    struct stub_worker *victim;
+    for (unsigned attempt = 0; fair && (victim = stub_victim(me, attempt)) != NULL; attempt++)
+        if (stub_steal(me, victim) != 0)
+            break; /* steal_in_passing() */
+    struct tn_fibre *(*next)(struct tn_worker *, bool) =
+        stub_sched->next_of_yield != NULL ? stub_sched->next_of_yield : stub_sched->next;
+    struct stub_fibre *other = stub_ran(me, next(&me->pub, fair));
+    if (other == NULL)
+        return f;
+    stub_ready(me, f, TN_YIELDED);
+    return other;
 }
 
 static inline struct stub_fibre *stub_search(struct stub_worker *me)

@@ -14,6 +14,7 @@
  * HOME      Fibres are woken for a worker that is busy for ever; another one needs them.
  * CHILD     A fibre spawns another one, which the module may run first; the other worker needs whoever is left.
  * YIELDERS  A worker has three fibres, a fourth one comes in: all wait by yielding until the first one has run.
+ * PREFER    A worker's two fibres wait by yielding for one that lies with another worker, who is busy for ever.
  *
  * Large ones, for stress and for random walks (large/):
  *
@@ -75,36 +76,36 @@ static inline void steal_thief(struct stub_worker *me, struct stub_worker *victi
 
 /* PARTS_MAIN(module, workers, knobs, before, check, body of thread 0, body of thread 1, body of thread 2) */
 #define PARTS_MAIN(id, n, settings, before, after, body0, body1, body2) \
-    static void prepare(void)                                         \
-    {                                                                 \
-        static const struct stub_setting set[] = {settings{NULL, 0}}; \
-        atomic_init(&case_clock, 1);                                  \
-        stub_init(&tn_scheduler_##id, n, set);                        \
-        before;                                                       \
-    }                                                                 \
-    static void *thread0(void *random)                                \
-    {                                                                 \
-        case_start(random);                                           \
-        body0;                                                        \
-        return case_end();                                            \
-    }                                                                 \
-    static void *thread1(void *random)                                \
-    {                                                                 \
-        case_start(random);                                           \
-        body1;                                                        \
-        return case_end();                                            \
-    }                                                                 \
-    static inline void *thread2(void *random)                         \
-    {                                                                 \
-        case_start(random);                                           \
-        body2;                                                        \
-        return case_end();                                            \
-    }                                                                 \
-    static void check(void)                                           \
-    {                                                                 \
-        check_idle(&stub_idle);                                       \
-        after;                                                        \
-        stub_fini();                                                  \
+    static void prepare(void)                                           \
+    {                                                                   \
+        static const struct stub_setting set[] = {settings{NULL, 0}};   \
+        atomic_init(&case_clock, 1);                                    \
+        stub_init(&tn_scheduler_##id, n, set);                          \
+        before;                                                         \
+    }                                                                   \
+    static void *thread0(void *random)                                  \
+    {                                                                   \
+        case_start(random);                                             \
+        body0;                                                          \
+        return case_end();                                              \
+    }                                                                   \
+    static void *thread1(void *random)                                  \
+    {                                                                   \
+        case_start(random);                                             \
+        body1;                                                          \
+        return case_end();                                              \
+    }                                                                   \
+    static inline void *thread2(void *random)                           \
+    {                                                                   \
+        case_start(random);                                             \
+        body2;                                                          \
+        return case_end();                                              \
+    }                                                                   \
+    static void check(void)                                             \
+    {                                                                   \
+        check_idle(&stub_idle);                                         \
+        after;                                                          \
+        stub_fini();                                                    \
     }
 
 #define PARTS_KNOBS(...) __VA_ARGS__
@@ -114,7 +115,7 @@ static inline void steal_thief(struct stub_worker *me, struct stub_worker *victi
 #define W2   (&stub_worker[2])
 #define F(i) (&stub_fibre[i])
 
-#define PARTS_STEAL(id, settings, after)                                                    \
+#define PARTS_STEAL(id, settings, after)                                                      \
     PARTS_MAIN(id, 2, PARTS_KNOBS(settings), , after, steal_owner(W0), steal_thief(W1, W0), ) \
     CASE_MAIN(prepare, check, thread0, thread1)
 
@@ -139,7 +140,7 @@ static inline void yielders(struct stub_worker *me)
 }
 
 #define PARTS_SHARE(id, settings)                                                   \
-    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), , ran(3),                                \
+    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), , ran(3),                              \
                (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED), \
                 stub_ready(W0, F(2), TN_YIELDED), stub_get(W0), stub_get(W0)),      \
                stub_get(W1), )                                                      \
@@ -147,46 +148,55 @@ static inline void yielders(struct stub_worker *me)
 
 #define PARTS_HOG(id, settings)                                                                                      \
     PARTS_MAIN(                                                                                                      \
-        id, 3, PARTS_KNOBS(settings), , ran(3),                                                                        \
+        id, 3, PARTS_KNOBS(settings), , ran(3),                                                                      \
         (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_YIELDED), stub_ready(W0, F(2), TN_YIELDED_HARD)), \
         (stub_get(W1), stub_get(W1)), stub_get(W2))                                                                  \
     CASE_MAIN(prepare, check, thread0, thread1, thread2)
 
-#define PARTS_TAKE(id, settings, after)                                                                        \
-    PARTS_MAIN(id, 2, PARTS_KNOBS(settings),                                                                   \
+#define PARTS_TAKE(id, settings, after)                                                                            \
+    PARTS_MAIN(id, 2, PARTS_KNOBS(settings),                                                                       \
                (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_YIELDED), stub_steal(W1, W0), hours(1)), \
-               after, (stub_next(W0, false), stub_ready(W0, F(2), TN_YIELDED), stub_ready(W0, F(3), TN_SPAWNED), stub_next(W0, false)),          \
-               (stub_steal(W1, W0), stub_next(W1, false), stub_steal(W1, W0), stub_next(W1, false)), )                                                 \
+               after,                                                                                              \
+               (stub_next(W0, false), stub_ready(W0, F(2), TN_YIELDED), stub_ready(W0, F(3), TN_SPAWNED),          \
+                stub_next(W0, false)),                                                                             \
+               (stub_steal(W1, W0), stub_next(W1, false), stub_steal(W1, W0), stub_next(W1, false)), )             \
     CASE_MAIN(prepare, check, thread0, thread1)
 
-#define PARTS_NEED(id, settings, begin, why)                                                \
+#define PARTS_NEED(id, settings, begin, why)                                                           \
     PARTS_MAIN(id, 2, PARTS_KNOBS(settings), begin, ran(1), stub_ready(W0, F(0), why), stub_get(W1), ) \
     CASE_MAIN(prepare, check, thread0, thread1)
 
-#define PARTS_JOIN(id, settings)                                                              \
+#define PARTS_JOIN(id, settings)                                                                        \
     PARTS_MAIN(id, 2, PARTS_KNOBS(settings), stub_absent(W1), ran(1), stub_ready(W0, F(0), TN_SPAWNED), \
-               (stub_join(W1), stub_get(W1)), )                                               \
+               (stub_join(W1), stub_get(W1)), )                                                         \
     CASE_MAIN(prepare, check, thread0, thread1)
 
-#define PARTS_CHILD(id, settings)                                                                \
+#define PARTS_CHILD(id, settings)                                                                       \
     PARTS_MAIN(id, 2, PARTS_KNOBS(settings), , child_ran(), stub_spawn(W0, F(0), F(1)), stub_get(W1), ) \
     CASE_MAIN(prepare, check, thread0, thread1)
 
-#define PARTS_YIELDERS(id, settings)                                                                \
-    PARTS_MAIN(id, 1, PARTS_KNOBS(settings),                                                       \
-               (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED),                \
-                stub_ready(W0, F(2), TN_SPAWNED)),                                                 \
-               , yielders(W0), stub_ready(NULL, F(3), TN_WOKEN), )                                 \
+#define PARTS_YIELDERS(id, settings)                                                                              \
+    PARTS_MAIN(                                                                                                   \
+        id, 1, PARTS_KNOBS(settings),                                                                             \
+        (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED), stub_ready(W0, F(2), TN_SPAWNED)), , \
+        yielders(W0), stub_ready(NULL, F(3), TN_WOKEN), )                                                         \
     CASE_MAIN(prepare, check, thread0, thread1)
 
-#define PARTS_LEAVE(id, settings, after)                                                                     \
-    PARTS_MAIN(id, 2, PARTS_KNOBS(settings),                                                                 \
+#define PARTS_PREFER(id, settings)                                                                                \
+    PARTS_MAIN(                                                                                                   \
+        id, 2, PARTS_KNOBS(settings),                                                                             \
+        (stub_ready(W0, F(1), TN_SPAWNED), stub_ready(W0, F(2), TN_SPAWNED), stub_ready(W1, F(0), TN_SPAWNED)), , \
+        yielders(W0), stub_ready(W1, F(3), TN_SPAWNED), )                                                         \
+    CASE_MAIN(prepare, check, thread0, thread1)
+
+#define PARTS_LEAVE(id, settings, after)                                                                      \
+    PARTS_MAIN(id, 2, PARTS_KNOBS(settings),                                                                  \
                (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_YIELDED), stub_asleep(W1)), ran(2); \
-               after, stub_leave(W0), (stub_get(W1), stub_get(W1)), )                                        \
+               after, stub_leave(W0), (stub_get(W1), stub_get(W1)), )                                         \
     CASE_MAIN(prepare, check, thread0, thread1)
 
 #define PARTS_HOME(id, settings)                                                            \
-    PARTS_MAIN(id, 3, PARTS_KNOBS(settings), , ran(2),                                        \
+    PARTS_MAIN(id, 3, PARTS_KNOBS(settings), , ran(2),                                      \
                (F(0)->pub.home = F(1)->pub.home = &W1->pub, stub_ready(W0, F(0), TN_WOKEN), \
                 stub_ready(NULL, F(1), TN_WOKEN)),                                          \
                (stub_get(W2), stub_get(W2)), )                                              \

@@ -13,7 +13,6 @@ static void far_timer(void)
 }
 
 PARTS_MAIN(fifo, 3, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ), far_timer(), ran(2),
-           (stub_ready(NULL, F(1), TN_WOKEN), sched_yield(), sched_yield(),
-            stub_ready(W0, F(0), TN_SPAWNED)),
+           (stub_ready(NULL, F(1), TN_WOKEN), sched_yield(), sched_yield(), stub_ready(W0, F(0), TN_SPAWNED)),
            stub_get(W1), stub_get(W2))
 CASE_MAIN(prepare, check, thread0, thread1, thread2)
