@@ -47,7 +47,7 @@ build() {
 
 # explored CASE: the explorer finds the bug of the twin in $copy; what is too large for it is left to the stress run
 explored() {
-    "$root/tenter" check "$copy/dscheck/cases/$(path "$1")" --budget 1000000 --save "$tmp/replay" -- -I"$copy" -I"$copy/core" \
+    "$root/tenter" check "$copy/dscheck/cases/$(path "$1")" --budget 50000 --save "$tmp/replay" -- -I"$copy" -I"$copy/core" \
         -I"$copy/schedulers" >"$tmp/err" 2>&1
     [ $? -eq 1 ]
 }
