@@ -50,8 +50,9 @@ class Cases(Checking):
 
     def test_ways_to_yield(self) -> None:
         """Row M4.4: the explorer finds the livelocks, and none in the ways that have none."""
-        for case, twins in (("parts:yields-yielders", ["stays-on-top", "popped-first"]), ("parts:yields-swap", []),
-                            ("parts:yields-elsewhere", ["naive-preference", "swapped-here"])):
+        ways: dict[str, list[str]] = {"parts:yields-yielders": ["stays-on-top", "popped-first"], "parts:yields-swap": [],
+                                      "parts:yields-elsewhere": ["naive-preference", "swapped-here"]}
+        for case, twins in ways.items():
             code, answer, _ = self.run_check(case)
             self.assertEqual((code, answer["verdict"]), (0, "ok"), case)
             for twin in twins:
