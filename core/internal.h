@@ -18,6 +18,7 @@
 #include "split.h"
 #include "suspend.h"
 #include "timers.h"
+#include "tokenlock.h"
 #include "queues/spinlock.h"
 
 #include <string.h>
