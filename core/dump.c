@@ -130,7 +130,8 @@ static TN_LOOKS void put_parked(struct writing *wr, struct fibre *f)
     uintptr_t low = stack_low(f), high = stack_high(f);
     struct tn_where where;
     tn_context_where(f->pub.context, &where.pc, &where.sp, &where.fp);
-    if (w != NULL && w != wr->self && w->after_fibre == f) {
+    /* An idle one has left all of them, whether it let itself be stopped or not. */
+    if (w != NULL && w != wr->self && w->after_fibre == f && w->slot.on != TN_ON_IDLE) {
         uint32_t state = atomic_load_explicit(&w->stopped.state, memory_order_acquire); /* ST0 acquire */
         if (state != TN_STOPPED) {
             put("    (its thread did not stop, so there is no back-trace)\n");

@@ -170,14 +170,19 @@ static void cluster_join(struct cluster *cl)
     }
 }
 
-/* While nobody else knows it. */
+/* While nobody knows it but its own workers: one that has found the runtime stopping may be gone already, and is to be
+ * joined like the others. */
 static bool cluster_has_threads(struct cluster *cl)
 {
-    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: as above */
-    for (uint32_t i = 0; i < used; i++)
-        if (worker_of(cl->pub.workers[i])->state == WORKER_RUNS)
-            return true;
-    return false;
+    bool has = false;
+    tn_spinlock_lock(&cl->life);
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: under life */
+    for (uint32_t i = 0; i < used; i++) {
+        struct worker *w = worker_of(cl->pub.workers[i]);
+        has = has || (w->state != WORKER_UNBORN && w->state != WORKER_EMPTY);
+    }
+    tn_spinlock_unlock(&cl->life);
+    return has;
 }
 
 TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given, tn_cluster **out)

@@ -25,6 +25,7 @@ static unsigned watchdog_seconds = 60;
 static char hang_message[256];
 static unsigned hang_seconds;
 static double cpu_at_begin, cpu_last; /* of the test, of the last look */
+static bool slept;                    /* at the last look */
 
 static double cpu_now(void)
 {
@@ -34,14 +35,17 @@ static double cpu_now(void)
 }
 
 /* The time is up. On a busy machine that says little, so what counts is the processor time that the test has had: next to
- * none since the last look, then it sleeps; as much as the time on two processors, then it runs in circles. */
+ * none at two looks in a row, then it sleeps (at one only, somebody had stopped the process); as much as the time on two
+ * processors, then it runs in circles. */
 static void hang(int signal)
 {
     (void)signal;
     double cpu = cpu_now();
     bool sleeps = cpu - cpu_last<0.005 * hang_seconds, circles = cpu - cpu_at_begin> 2.0 * hang_seconds;
+    bool hangs = (sleeps && slept) || circles;
     cpu_last = cpu;
-    if (!sleeps && !circles) {
+    slept = sleeps;
+    if (!hangs) {
         alarm(hang_seconds);
         return;
     }
@@ -61,6 +65,7 @@ void harness_watchdog(unsigned seconds)
              suite_name, test != NULL ? test->pName : "?", seconds, seed, test != NULL ? test->pName : "");
     hang_seconds = seconds;
     cpu_at_begin = cpu_last = cpu_now();
+    slept = false;
     signal(SIGALRM, hang);
     alarm(seconds);
 }
@@ -153,7 +158,8 @@ uint64_t harness_random(uint64_t *state) /* SplitMix64 */
 
 /* ---- children ---- */
 
-int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
+/* `until`: when it has said that, it has a second more, and is ended. */
+static int run_child(int (*fn)(void *), void *arg, char *err, size_t size, const char *until)
 {
     int pipe_fd[2], status = -1;
     size_t length = 0;
@@ -165,7 +171,7 @@ int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
         close(pipe_fd[0]);
         dup2(pipe_fd[1], STDERR_FILENO);
         close(pipe_fd[1]);
-        alarm(patience() / 2);
+        harness_watchdog(patience() / 2);
         _exit(fn(arg));
     }
     close(pipe_fd[1]);
@@ -177,6 +183,14 @@ int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
         for (ssize_t i = 0; i < got; i++)
             if (length + 1 < size)
                 err[length++] = piece[i];
+        if (until == NULL)
+            continue;
+        err[length] = '\0';
+        if (strstr(err, until) != NULL) {
+            until = NULL;
+            nap_us(1000000);
+            kill(child, SIGTERM);
+        }
     }
     close(pipe_fd[0]);
     if (size != 0)
@@ -184,6 +198,16 @@ int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
     if (child > 0)
         waitpid(child, &status, 0);
     return status;
+}
+
+int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
+{
+    return run_child(fn, arg, err, size, NULL);
+}
+
+int harness_child_until(const char *text, int (*fn)(void *), void *arg, char *err, size_t size)
+{
+    return run_child(fn, arg, err, size, text);
 }
 
 bool exited(int status, int code)
@@ -198,16 +222,33 @@ bool killed(int status, int signal)
 
 /* ---- looking around ---- */
 
+/* A thread that has been joined is still listed for a moment. The kernel marks it before it lets the joiner go on. */
+static bool has_ended(const char *thread)
+{
+    enum { PF_EXITING = 4 }; /* in the ninth field of its stat; the second, in parentheses, may hold anything */
+    char path[320], text[512];
+    unsigned flags = PF_EXITING;
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", thread);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return true;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *at = strrchr(text, ')');
+    return at == NULL || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 || (flags & PF_EXITING) != 0;
+}
+
 unsigned harness_count(const char *directory)
 {
     char path[64];
     unsigned n = 0;
+    bool threads = strcmp(directory, "task") == 0;
     snprintf(path, sizeof path, "/proc/self/%s", directory);
     DIR *d = opendir(path);
     if (d == NULL)
         return 0;
     for (struct dirent *e; (e = readdir(d)) != NULL;)
-        n += e->d_name[0] != '.';
+        n += e->d_name[0] != '.' && !(threads && has_ended(e->d_name));
     closedir(d);
     return n;
 }

@@ -54,10 +54,12 @@ void harness_patience(unsigned seconds);
 /* A child process that calls fn(arg) and exits with what it returns. Its standard error is captured. Returns
  * the wait status. Call it while no runtime runs. */
 int harness_child(int (*fn)(void *), void *arg, char *err, size_t size);
+/* One that does not end by itself: by SIGTERM, when it has said `text` and a second more has gone by. */
+int harness_child_until(const char *text, int (*fn)(void *), void *arg, char *err, size_t size);
 bool exited(int status, int code);
 bool killed(int status, int signal);
 
-/* Entries in a directory of /proc/self: "task" counts threads, "fd" descriptors. */
+/* Entries in a directory of /proc/self: "task" counts threads that have not ended, "fd" descriptors. */
 unsigned harness_count(const char *directory);
 
 /* The value of a counter by name; UINT64_MAX: there is none. */

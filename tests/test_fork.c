@@ -172,7 +172,7 @@ static void *fork_and(void *arg)
     pid_t child = fork();
     if (child == 0) {
         dup2(out[1], STDERR_FILENO);
-        alarm(30);
+        harness_watchdog(30);
         if (in->fn == NULL)
             return NULL; /* out of the fibre's function */
         _exit(in->fn());

@@ -13,6 +13,8 @@
 
 #include "harness.h"
 
+#include "internal.h" /* to see that a thread has begun to join */
+
 static tn_runtime *start(int64_t workers)
 {
     struct tn_config config = TN_CONFIG_INIT;
@@ -67,7 +69,8 @@ static void stop_while_joined(void)
         atomic_init(&j[i].rc, -1);
         CHECK_EQUAL(pthread_create(&t[i], NULL, joins, &j[i]), 0);
     }
-    nap_us(20000); /* a head start */
+    for (int i = 0; i < 4; i++)
+        CHECK(EVENTUALLY(tn_joinword_is_joiner(tn_joinword_look(&((struct fibre *)(void *)j[i].f)->join))));
     CHECK_EQUAL(tn_stop(rt), 0);
     for (int i = 0; i < 4; i++) {
         pthread_join(t[i], NULL);
