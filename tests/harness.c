@@ -35,9 +35,9 @@ static double cpu_now(void)
 
 /* The time is up. On a busy machine that says little, so what counts is the processor time that the test has had: next to
  * none since the last look, then it sleeps; as much as the time on two processors, then it runs in circles. */
-static void hang(int signal)
+static void hang(int number)
 {
-    (void)signal;
+    (void)number;
     double cpu = cpu_now();
     bool sleeps = cpu - cpu_last<0.005 * hang_seconds, circles = cpu - cpu_at_begin> 2.0 * hang_seconds;
     cpu_last = cpu;
@@ -46,6 +46,13 @@ static void hang(int signal)
         return;
     }
     (void)!write(STDERR_FILENO, hang_message, strlen(hang_message));
+    sigset_t again;
+    sigemptyset(&again);
+    sigaddset(&again, SIGALRM);
+    signal(SIGALRM, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+    alarm(20); /* where the dump hangs too */
+    tn_dump(STDERR_FILENO);
     _exit(1);
 }
 
@@ -143,6 +150,15 @@ uint64_t harness_seed(void)
     return seed;
 }
 
+bool harness_round(uint64_t of_round)
+{
+    if (CU_get_number_of_failure_records() != 0)
+        return false;
+    seed = of_round;
+    harness_watchdog(patience());
+    return true;
+}
+
 uint64_t harness_random(uint64_t *state) /* SplitMix64 */
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
@@ -210,6 +226,18 @@ unsigned harness_count(const char *directory)
         n += e->d_name[0] != '.';
     closedir(d);
     return n;
+}
+
+bool harness_sleeps(pid_t thread)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *in = fopen(path, "r");
+    if (in == NULL)
+        return false;
+    const char *end = fgets(line, sizeof line, in) != NULL ? strrchr(line, ')') : NULL; /* of its name */
+    fclose(in);
+    return end != NULL && end[1] == ' ' && end[2] == 'S';
 }
 
 uint64_t counter(const tn_cluster *cluster, const char *name)
