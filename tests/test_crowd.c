@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CALLERS = 3, BOXES = 8, SEATS = 64, MEMBERS = 64, OVER = 4 /* workers a processor */ };
+enum { CALLERS = 3, BOXES = 8, SEATS = 64, MEMBERS = 64, OVER = 4 /* workers a processor */, REST_US = 10000 };
 
 static char **specs;
 static unsigned n_specs, rounds = 6;
@@ -88,7 +88,8 @@ static void take_seat(tn_waiter w, void *random)
         wake(up);
 }
 
-static void wake_one(uint64_t *random)
+/* False: nobody sits. */
+static bool wake_one(uint64_t *random)
 {
     tn_waiter up = {0};
     seats_lock();
@@ -100,6 +101,7 @@ static void wake_one(uint64_t *random)
     seats_unlock();
     if (up.fibre != NULL)
         wake(up);
+    return up.fibre != NULL;
 }
 
 /* ---- what fibres do ---- */
@@ -295,14 +297,15 @@ static void *member(void *seed)
 
 /* ---- what plain threads do ---- */
 
-/* The bell never waits for anybody, so that nobody waits for ever. */
+/* The bell never waits for anybody, so that nobody waits for ever. It rests where nobody sits: the watchdog asks for how
+ * busy the process is. */
 static void *bell(void *seed)
 {
     uint64_t random = *(uint64_t *)seed;
-    while (!atomic_load(&bell_off)) {
-        for (unsigned n = 0; n < SEATS / 4; n++)
-            wake_one(&random);
-        nap_us((unsigned)draw(&random, 200));
+    for (unsigned rest = 1; !atomic_load(&bell_off); nap_us((unsigned)draw(&random, rest))) {
+        rest = rest < REST_US ? 2 * rest : REST_US;
+        for (unsigned n = 0; n < SEATS / 4 && wake_one(&random); n++)
+            rest = 200;
     }
     return NULL;
 }
@@ -457,16 +460,17 @@ static void one_round(uint64_t random)
             pthread_join(callers[i].thread, NULL);
         else
             while (!harness_sleeps(atomic_load(&callers[i].goes_in)))
-                nap_us(500);
+                nap_us(REST_US);
     }
     for (int i = 0; !stopped && i < BOXES; i++)
         if (atomic_load(&box[i]) != NULL)
             join_leaf(atomic_load(&box[i]));
     while (!stopped && atomic_load(&alive) != 0)
-        nap_us(500);
+        nap_us(REST_US);
     atomic_store(&bell_off, true);
     pthread_join(ringer, NULL);
     CHECK_EQUAL(tn_stop(rt), 0);
+    tn_token_fire(&over); /* who waited with it is gone */
     if (stopped) {
         for (int i = 0; i < CALLERS; i++)
             pthread_join(callers[i].thread, NULL);
