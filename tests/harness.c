@@ -19,6 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *suite_name;
 static uint64_t seed;
 static unsigned watchdog_seconds = 60;
+static bool all_good = true; /* under the lock */
 
 /* ---- the watchdog ---- */
 
@@ -37,9 +38,9 @@ static double cpu_now(void)
 /* The time is up. On a busy machine that says little, so what counts is the processor time that the test has had: next to
  * none at two looks in a row, then it sleeps (at one only, somebody had stopped the process); as much as the time on two
  * processors, then it runs in circles. */
-static void hang(int signal)
+static void hang(int number)
 {
-    (void)signal;
+    (void)number;
     double cpu = cpu_now();
     bool sleeps = cpu - cpu_last<0.005 * hang_seconds, circles = cpu - cpu_at_begin> 2.0 * hang_seconds;
     bool hangs = (sleeps && slept) || circles;
@@ -50,6 +51,13 @@ static void hang(int signal)
         return;
     }
     (void)!write(STDERR_FILENO, hang_message, strlen(hang_message));
+    sigset_t again;
+    sigemptyset(&again);
+    sigaddset(&again, SIGALRM);
+    signal(SIGALRM, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+    alarm(20); /* where the dump hangs too */
+    tn_dump(STDERR_FILENO);
     _exit(1);
 }
 
@@ -92,6 +100,7 @@ bool harness_check(bool good, const char *text, const char *file, unsigned line)
 {
     pthread_mutex_lock(&lock);
     CU_assertImplementation(good, line, text, file, "", CU_FALSE);
+    all_good = all_good && good;
     pthread_mutex_unlock(&lock);
     return good;
 }
@@ -146,6 +155,18 @@ int harness_run(const char *suite, const struct test *tests, size_t n)
 uint64_t harness_seed(void)
 {
     return seed;
+}
+
+bool harness_round(uint64_t of_round)
+{
+    pthread_mutex_lock(&lock);
+    bool go_on = all_good;
+    pthread_mutex_unlock(&lock);
+    if (go_on) {
+        seed = of_round;
+        harness_watchdog(patience());
+    }
+    return go_on;
 }
 
 uint64_t harness_random(uint64_t *state) /* SplitMix64 */
@@ -251,6 +272,18 @@ unsigned harness_count(const char *directory)
         n += e->d_name[0] != '.' && !(threads && has_ended(e->d_name));
     closedir(d);
     return n;
+}
+
+bool harness_sleeps(pid_t thread)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *in = fopen(path, "r");
+    if (in == NULL)
+        return false;
+    const char *end = fgets(line, sizeof line, in) != NULL ? strrchr(line, ')') : NULL; /* of its name */
+    fclose(in);
+    return end != NULL && end[1] == ' ' && end[2] == 'S';
 }
 
 uint64_t counter(const tn_cluster *cluster, const char *name)

@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "../platform.h"
 
+#include "../split.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -44,8 +46,9 @@ static pthread_key_t guard;
 static pthread_once_t guard_once = PTHREAD_ONCE_INIT;
 static bool guarded;
 
-static void guard_runs(void *lost)
+static TN_SPLIT_NONE void guard_runs(void *lost)
 {
+    TN_SPLIT_END();
     ((void (*)(void))(uintptr_t)lost)();
 }
 
