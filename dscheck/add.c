@@ -153,9 +153,11 @@ static void commit(void)
         }
     struct slot *s = &g->slot[e];
     if (look.latest_waits) {
+        /* What is no new offer has been tried elsewhere: whether it would let the thread go on is not known here. */
+        uint16_t was = g->bottom[t], now = g->place[s->loc].last;
         s->kind = BOTTOM;
         s->writes = false;
-        s->rf = g->place[s->loc].last;
+        s->rf = was != NIL && (now == NIL || !graph_newer(g, now, was)) ? g->slot[was].rf : now;
         g->bottom[t] = e;
         if (exec_state[t].records > 0 && exec_state[t].record[exec_state[t].records - 1].slot == e) {
             exec_state[t].used = exec_state[t].record[exec_state[t].records - 1].at;
