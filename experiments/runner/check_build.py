@@ -122,6 +122,17 @@ def image(files: list[Path], cflags: list[str]) -> Path:
     return out
 
 
+def digest(image: Path, options: list[str]) -> str:
+    """Of what is explored, and how: the same wherever it was compiled, as long as it is the same code and data."""
+    raw = image.with_suffix(".raw")
+    try:
+        sections = [word for name in (".text", ".rodata", ".data", ".tdata") for word in ("-j", name)]
+        _run(["objcopy", "-O", "binary", *sections, str(image), str(raw)], "objcopy")
+        return hashlib.sha256("\0".join([checker().name, *options, ""]).encode() + raw.read_bytes()).hexdigest()[:16]
+    finally:
+        raw.unlink(missing_ok=True)
+
+
 def _hold(made: Path, file: Path, table: dict[str, str]) -> None:
     names = subprocess.run(["nm", str(made)], capture_output=True, text=True, check=False).stdout
     undefined = {line.split()[-1] for line in names.splitlines() if " U " in line}
