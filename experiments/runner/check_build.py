@@ -20,8 +20,9 @@ FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto
 #: dscheck.h, and that it is the checker who compiles.
 OURS = ["-D__DSCHECK__", "-idirafter", str(ROOT / "dscheck" / "include")]
 _RUNTIME = ["instrument/*.c", "instrument/*.S",
-            *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
-                                               "invariant", "run", "race", "watch", "checkpoint", "jobs", "answer", "main"))]
+            *(f"dscheck/{name}.c" for name in ("graph", "search", "revisit", "place", "await", "pick",
+                                               "add", "invariant", "run", "race", "watch",
+                                               "checkpoint", "jobs", "answer", "main"))]
 #: As a whole, since its files call each other for each event.
 OPTIMISE = ["-std=gnu17", "-O3", "-flto", "-g"]
 LINK = ["-rdynamic", "-ldl"]
