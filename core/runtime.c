@@ -23,7 +23,7 @@ void tn_sched_free(void *memory, size_t bytes)
 
 void *tn_fibre_state(struct tn_fibre *f)
 {
-    return (char *)f + sizeof(struct fibre);
+    return (char *)f + FIBRE_BYTES;
 }
 
 /* ---- clusters ---- */
@@ -67,6 +67,9 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
                    nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
         return EINVAL;
     }
+    int rc = module_check(cl->sched);
+    if (rc != 0)
+        return rc;
     char what[64] = "scheduler ";
     strncat(what, cl->sched->name, sizeof what - strlen(what) - 1);
     return tn_knobs_parse(what, cl->sched->knobs, cl->sched->n_knobs, spec + name, cl->sched_knobs);
@@ -106,6 +109,16 @@ static void cluster_free(struct cluster *cl)
     tn_sched_free(cl, sizeof *cl);
 }
 
+/* By the first cluster of a runtime, before there are fibres. */
+static void lay_out(struct runtime *rt, const struct tn_scheduler *first, size_t stack)
+{
+    size_t n, state = first->fibre_size;
+    const struct tn_scheduler *const *all = binding_all(&n);
+    for (size_t i = 0; i < n; i++)
+        state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
+    stacks_init(&rt->stacks, stack, state);
+}
+
 static int cluster_make(struct runtime *rt, const struct tn_config *config, struct cluster **out)
 {
     struct cluster *cl = tn_sched_alloc(sizeof *cl);
@@ -121,6 +134,10 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     cl->pub.slots = (uint32_t)config->slots;
     tn_timers_init(&cl->timers);
     int rc = choose_scheduler(cl, config->scheduler);
+    if (rc == 0 && rt->stacks.stride == 0)
+        lay_out(rt, cl->sched, (size_t)config->stack);
+    if (rc == 0)
+        rc = module_room(cl->sched, &rt->stacks);
     if (rc == 0)
         rc = choose_poller(cl, config->poller);
     if (rc == 0) {
@@ -132,7 +149,7 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
             rc = ENOMEM;
     }
     if (rc == 0 && cl->sched->cluster_init != NULL)
-        rc = cl->sched->cluster_init(&cl->pub);
+        rc = module_answer(cl->sched, cl->sched->cluster_init(&cl->pub));
     cl->sched_ready = rc == 0;
     if (rc == 0 && binding_poller->open != NULL) {
         rc = binding_poller->open(&cl->pub, cl->poller, cl->poller_knobs);
@@ -226,12 +243,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     rt->process = tn_process();
     diagnose_anew();
     rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
-    size_t n, state = 0;
-    const struct tn_scheduler *const *all = binding_all(&n);
-    for (size_t i = 0; i < n; i++)
-        state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
     tn_fault_open(fault_tell);
-    stacks_init(&rt->stacks, (size_t)config.stack, state);
     tn_cluster *first = NULL;
     blocking_init(&rt->blocking, (unsigned)config.pool, (tn_time)config.pool_ms * 1000000);
     if (rc == 0)

@@ -22,7 +22,7 @@ static int slot_make(struct cluster *cl, uint32_t i)
             return ENOMEM;
         }
     }
-    int rc = cl->sched->worker_init != NULL ? cl->sched->worker_init(&w->pub) : 0;
+    int rc = cl->sched->worker_init != NULL ? module_answer(cl->sched, cl->sched->worker_init(&w->pub)) : 0;
     if (rc != 0) {
         tn_sched_free(w->pub.sched, cl->sched->worker_size);
         tn_sched_free(w, sizeof *w);
