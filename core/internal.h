@@ -321,7 +321,8 @@ void joiner_ends(struct runtime *rt, struct tn_joiner *t);
 /* ---- module.c: 0, or one line on standard error and EINVAL ---- */
 
 int module_check(const struct tn_scheduler *s);
-int module_answer(const struct tn_scheduler *s, int rc); /* of cluster_init, worker_init; an errno value is passed on */
+/* Of cluster_init and worker_init; an errno value is passed on. */
+int module_answer(const struct tn_scheduler *s, int rc);
 int module_room(const struct tn_scheduler *s, const struct tn_stacks *stacks);
 _Noreturn void module_misplaced(const struct tn_scheduler *s, int answer); /* of ready() */
 
