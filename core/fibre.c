@@ -473,6 +473,11 @@ TN_API __attribute__((noinline)) int tn_worker_self(void)
     return w != NULL ? (int)w->pub.index : -1;
 }
 
+TN_API __attribute__((noinline)) int *tn_errno(void)
+{
+    return tn_errno_address();
+}
+
 TN_API const char *tn_fibre_name(const tn_fibre *f)
 {
     return ((const struct fibre *)(const void *)f)->name;

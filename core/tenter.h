@@ -9,7 +9,7 @@
  *    plain threads alike.
  *  - "Blocks": the calling fibre (or thread) may be suspended. A fibre that is suspended, or that yields, may
  *    go on on another worker thread: thread-local addresses must not be kept over such a call. errno is
- *    carried along: it belongs to the fibre. So is, in a program with C++, what belongs to the exceptions that are
+ *    carried along: it belongs to the fibre, in sources that include this header (tn_errno). So is, in a program with C++, what belongs to the exceptions that are
  *    being handled: a fibre may switch inside a catch block. An exception must not leave the fibre's function.
  *  - A pointer is valid unless its description allows NULL, and what it points to has not ended: a runtime that was
  *    stopped, a fibre that was joined. A fibre ends by return or tn_exit, never by pthread_exit (which ends the
@@ -20,6 +20,7 @@
 #ifndef TENTER_H
 #define TENTER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -189,6 +190,14 @@ TN_API tn_cluster *tn_cluster_self(void);
 
 /* Let others run (003 §4.4.4). A soft yield may prefer fibres of the same worker; every 64th one, and every one
  * while some worker of the cluster is idle, is hard: the caller goes to the cluster's yield queue, behind
+/* Where errno is at this moment: on the thread that runs the caller. Compilers may keep the address that <errno.h> gives
+ * over any call, also over one after which the fibre is on another thread; so this header puts tn_errno in its place. Sources
+ * may include <errno.h> or <cerrno> before or after. Code that is compiled without this header, as a library that calls
+ * back, should not expect to find its errno after a callback that has switched. Who: any. Blocks: no. */
+TN_API int *tn_errno(void);
+#undef errno
+#define errno (*tn_errno())
+
  * whatever any worker has yielded there. Who: any (a plain thread yields its processor). */
 TN_API void tn_yield(void);
 TN_API void tn_yield_hard(void);
@@ -285,7 +294,7 @@ TN_API bool tn_token_fired(const tn_token *t); /* Who: any. */
  */
 
 /* Run fn(arg) on a thread of the runtime's pool, and wait for its value (`value` may be NULL). fn is no fibre: there
- * tn_fibre_self() is NULL, and every function here behaves as on a plain thread. errno goes with the fibre: fn
+ * tn_fibre_self() is NULL, and every function here behaves as on a plain thread. errno goes with the fibre (tn_errno): fn
  * starts with the caller's, and the caller goes on with what fn has left.
  * The pool grows, thread by thread, to the knob `pool`; further calls wait for their turn, in order. So calls that wait
  * for one another may wait for ever where there are more of them than threads. A thread that has been idle for `pool_ms` ends.
