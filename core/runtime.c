@@ -348,6 +348,8 @@ TN_API int tn_stop(tn_runtime *runtime)
     tn_fault_close();
     tn_sched_free(rt, sizeof *rt);
     return 0;
+    if (tn_self() != NULL)
+        return EPERM; /* a fibre joins none of another runtime */
 }
 
 TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value)

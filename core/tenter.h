@@ -109,7 +109,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
 TN_API int tn_stop(tn_runtime *rt);
 
 /* Start a runtime, run `fn(arg)` as its first fibre, stop the runtime when that returns.
- * Who: any thread that is no worker. Blocks. Errors: those of tn_start and tn_spawn. */
+ * Who: any thread that is no worker. Blocks. Errors: those of tn_start and tn_spawn; EPERM from a fibre. */
 TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value);
 
 /* One more cluster, with the knobs workers, slots, idle, spin_us, pin, on_demand, scheduler of `config`.

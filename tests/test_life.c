@@ -159,6 +159,29 @@ static void *across(void *other)
     return NULL;
 }
 
+/* What tn_run would begin, nobody could wait for: it is refused before it begins. */
+static atomic_uint begun;
+
+static void *begins(void *arg)
+{
+    atomic_fetch_add(&begun, 1);
+    return arg;
+}
+
+static void *runs_another(void *arg)
+{
+    void *value = arg;
+    CHECK_EQUAL(tn_run(NULL, begins, NULL, &value), EPERM);
+    CHECK(value == arg);
+    return arg;
+}
+
+static void test_run_in_fibre(void)
+{
+    CHECK_EQUAL(tn_run(NULL, runs_another, &begun, NULL), 0);
+    CHECK_EQUAL(atomic_load(&begun), 0);
+}
+
 static void test_across_runtimes(void)
 {
     struct tn_config c = with(1, NULL);
@@ -414,3 +437,4 @@ int main(int argc, char **argv)
     }
     return HARNESS_RUN("life", fast);
 }
+        {"a fibre is refused a runtime to wait for", test_run_in_fibre},
