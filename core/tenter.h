@@ -163,7 +163,8 @@ TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void
  * tn_join_until gives up at `deadline` or when `token` fires: then `f` is untouched and may be joined again.
  * Who: any (deadline and token: fibre); a fibre joins those of its own runtime. Blocks.
  * Errors: EDEADLK a fibre joins itself, EINVAL already joined, detached or being joined, EPERM it is another runtime's,
- * ETIMEDOUT, ECANCELED `token` has fired; on a plain thread, the runtime was stopped. */
+ * ETIMEDOUT, ECANCELED `token` has fired; on a plain thread, the runtime was stopped. ENOMEM as tn_wait: `f` is
+ * untouched. */
 struct tn_token;
 TN_API int tn_join(tn_fibre *f, void **value);
 TN_API int tn_join_until(tn_fibre *f, void **value, tn_time deadline, struct tn_token *token);
@@ -203,7 +204,7 @@ TN_API void tn_yield(void);
 TN_API void tn_yield_hard(void);
 
 /* Suspend the calling fibre until `deadline`, or for `ns`. A deadline in the past is a soft yield.
- * Who: fibre. Blocks. Errors: EPERM; ECANCELED when `token` fires first. */
+ * Who: fibre. Blocks. Errors: EPERM; ECANCELED when `token` fires first; ENOMEM as tn_wait. */
 TN_API int tn_sleep_until(tn_time deadline, struct tn_token *token);
 TN_API int tn_sleep(uint64_t ns);
 
