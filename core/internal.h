@@ -210,6 +210,7 @@ struct cluster {
     struct runtime *rt;
     struct cluster *next;        /* the runtime's list */
     struct tn_spinlock life;     /* workers joining and leaving */
+    bool ending;                 /* under life: its threads are being ended, and none is made any more */
     unsigned active;             /* under life: workers that are not leaving */
     unsigned extra, calm;        /* the monitor's: replacements among them; looks since they were last needed */
     uint64_t counts[COUNT_CORE]; /* the monitor's: what it counts */

@@ -48,8 +48,6 @@ static void look_after(struct cluster *cl)
     unsigned active = cl->active;
     tn_spinlock_unlock(&cl->life);
 
-    if (active == 0)
-        return;              /* it could not be made */
     if (cl->extra >= active) /* somebody else has removed workers, and took replacements for his own */
         cl->extra = active - 1;
     unsigned wanted = active - cl->extra, live = active - stuck;

@@ -167,17 +167,20 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     return rc;
 }
 
-/* End the cluster's threads. `stopping` is set: no further one is started once the lock was free. */
+/* End the cluster's threads. Once the lock is free no further one is started. */
 static void cluster_join(struct cluster *cl)
 {
     tn_spinlock_lock(&cl->life);
+    cl->ending = true;
     tn_keeper_end(&cl->keeper);
     bool keeper = cl->keeper_thread.handle != 0;
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: under life */
+    for (uint32_t i = 0; i < used; i++)                                        /* relaxed: see must_leave() */
+        atomic_store_explicit(&worker_of(cl->pub.workers[i])->leave, true, memory_order_relaxed);
     tn_spinlock_unlock(&cl->life);
     if (keeper)
         tn_thread_join(&cl->keeper_thread);
     cluster_kick(cl);
-    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (uint32_t i = 0; i < used; i++) {
         struct worker *w = worker_of(cl->pub.workers[i]);
         tn_spinlock_lock(&cl->life);
@@ -186,16 +189,6 @@ static void cluster_join(struct cluster *cl)
         if (thread)
             tn_thread_join(&w->thread);
     }
-}
-
-/* While nobody else knows it. */
-static bool cluster_has_threads(struct cluster *cl)
-{
-    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: as above */
-    for (uint32_t i = 0; i < used; i++)
-        if (worker_of(cl->pub.workers[i])->state == WORKER_RUNS)
-            return true;
-    return false;
 }
 
 TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given, tn_cluster **out)
@@ -209,11 +202,12 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     /* From here until it is on the list tn_stop waits for us, whoever we are. */
     atomic_fetch_add_explicit(&rt->visitors, 1, memory_order_acq_rel); /* V0; against `stopping`, see tn_stop */
     rc = cluster_make(rt, &config, &cl);
-    if (rc != 0 && cl != NULL && !cluster_has_threads(cl)) {
+    if (rc != 0 && cl != NULL) {
+        cluster_join(cl); /* nobody knows it but its own workers, which have nothing to run: this is short */
         cluster_free(cl);
     } else if (cl != NULL) {
         tn_spinlock_lock(&rt->lock);
-        /* A failed one too: its threads end with the runtime. relaxed: under the lock */
+        /* relaxed: under the lock */
         cl->next = atomic_load_explicit(&rt->clusters, memory_order_relaxed);
         atomic_store_explicit(&rt->clusters, cl, memory_order_release); /* CL0 release: it is complete */
         tn_spinlock_unlock(&rt->lock);
@@ -348,14 +342,14 @@ TN_API int tn_stop(tn_runtime *runtime)
     tn_fault_close();
     tn_sched_free(rt, sizeof *rt);
     return 0;
-    if (tn_self() != NULL)
-        return EPERM; /* a fibre joins none of another runtime */
 }
 
 TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value)
 {
     tn_runtime *rt;
     tn_fibre *f;
+    if (tn_self() != NULL)
+        return EPERM; /* a fibre joins none of another runtime */
     int rc = tn_start(&rt, config);
     if (rc != 0)
         return rc;

@@ -114,7 +114,7 @@ TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg
 
 /* One more cluster, with the knobs workers, slots, idle, spin_us, pin, on_demand, scheduler of `config`.
  * With several modules in the build (meson -Dschedulers=fifo,lifo) each cluster may have its own (003 §1.1).
- * It lives until tn_stop. Who: any. Errors: as tn_start. */
+ * It lives until tn_stop; on an error nothing is left of it. Who: any. Blocks: briefly. Errors: as tn_start. */
 TN_API int tn_cluster_create(tn_runtime *rt, const struct tn_config *config, tn_cluster **out);
 
 /* The cluster that tn_start made. Who: any. */
@@ -123,7 +123,8 @@ TN_API tn_cluster *tn_cluster_first(tn_runtime *rt);
 /* Let n more workers join the cluster, or let n leave it. One that leaves does so at its next scheduling point
  * and hands its work on. Who: any. Blocks: add briefly, remove not at all.
  * Errors: EAGAIN beyond the cluster's slots or no thread (as many as could be have joined; tn_workers tells);
- * EINVAL if none would be left. A worker that is only just being started is not removed. */
+ * EINVAL if none would be left; EAGAIN from remove where fewer can leave for the moment, since a worker that is only
+ * just being started is not removed, nor the last that runs. */
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n);
 TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n);
 
@@ -189,8 +190,6 @@ TN_API tn_fibre *tn_fibre_self(void);
 TN_API const char *tn_fibre_name(const tn_fibre *f);
 TN_API tn_cluster *tn_cluster_self(void);
 
-/* Let others run (003 §4.4.4). A soft yield may prefer fibres of the same worker; every 64th one, and every one
- * while some worker of the cluster is idle, is hard: the caller goes to the cluster's yield queue, behind
 /* Where errno is at this moment: on the thread that runs the caller. Compilers may keep the address that <errno.h> gives
  * over any call, also over one after which the fibre is on another thread; so this header puts tn_errno in its place. Sources
  * may include <errno.h> or <cerrno> before or after. Code that is compiled without this header, as a library that calls
@@ -199,6 +198,8 @@ TN_API int *tn_errno(void);
 #undef errno
 #define errno (*tn_errno())
 
+/* Let others run (003 §4.4.4). A soft yield may prefer fibres of the same worker; every 64th one, and every one
+ * while some worker of the cluster is idle, is hard: the caller goes to the cluster's yield queue, behind
  * whatever any worker has yielded there. Who: any (a plain thread yields its processor). */
 TN_API void tn_yield(void);
 TN_API void tn_yield_hard(void);
