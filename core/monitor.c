@@ -10,7 +10,8 @@
  */
 #include "internal.h"
 
-enum { CALM = 64 }; /* looks for which a replacement is kept after it was last needed: who blocked will block again */
+/* Looks for which a replacement is kept after it was last needed: who blocked will block again. For speed only. */
+enum { CALM = 64 };
 
 static bool is_stuck(struct worker *w)
 {
