@@ -97,7 +97,8 @@ enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
 
 /* Start a runtime with one cluster. `config` may be NULL.
  * Who: any thread. Blocks: briefly. Errors: EINVAL a knob or a variable TENTER_… is unknown, or a knob out of range
- * (one line on standard error names the nearest or the range), ENOMEM, EAGAIN no thread could be made. */
+ * (one line on standard error names the nearest or the range), or the scheduler module is not as it must be (one line
+ * says how), ENOMEM, EAGAIN no thread could be made. */
 TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
 
 /* Stop a runtime: workers end at their next scheduling point, every fibre that has not ended is dropped (its
