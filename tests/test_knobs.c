@@ -100,6 +100,11 @@ static void *until_full(void *wanted)
         CHECK_EQUAL(tn_spawn(&f, NULL, nothing, NULL), EAGAIN); /* and stays refused */
         if (counting())
             CHECK_EQUAL(mine("refused") - refused, 2);
+        uint64_t refills = mine("stack_refill");
+        for (int i = 0; i < 200; i++) /* each gives back the stack that it had taken */
+            CHECK_EQUAL(tn_spawn(&f, NULL, nothing, NULL), EAGAIN);
+        if (counting())
+            CHECK(mine("stack_refill") - refills <= 1);
         tn_yield(); /* one runs: there is room for one again */
         CHECK_EQUAL(tn_spawn(NULL, NULL, nothing, NULL), 0);
     }

@@ -13,7 +13,6 @@
 
 #include "harness.h"
 
-
 static tn_runtime *start(int64_t workers)
 {
     struct tn_config config = TN_CONFIG_INIT;
