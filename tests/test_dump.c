@@ -144,6 +144,49 @@ static void test_dump(void)
 
 static atomic_bool let_go;
 
+/* While a worker does not stop, no fibre that it may resume is walked: none of those that are parked. */
+static void *deaf(void *arg)
+{
+    sigset_t urgent;
+    sigemptyset(&urgent);
+    sigaddset(&urgent, SIGURG);
+    pthread_sigmask(SIG_BLOCK, &urgent, NULL);
+    atomic_store(&own, 1);
+    while (!atomic_load(&let_go))
+        nap_us(500);
+    pthread_sigmask(SIG_UNBLOCK, &urgent, NULL);
+    return arg;
+}
+
+static int dumps_beside_deaf(void *arg)
+{
+    struct tn_config c = quiet(1);
+    tn_runtime *rt;
+    tn_fibre *f;
+    tn_start(&rt, &c);
+    tn_spawn(NULL, &(struct tn_attr){.name = "lost", .runtime = rt}, waits_in_vain, arg);
+    tn_spawn(&f, &(struct tn_attr){.name = "deaf", .runtime = rt}, deaf, arg);
+    bool began = EVENTUALLY(atomic_load(&own) == 1);
+    int rc = tn_dump(STDERR_FILENO);
+    atomic_store(&let_go, true);
+    tn_join(f, NULL);
+    return !began || rc != 0;
+}
+
+static void test_deaf(void)
+{
+    atomic_store(&own, 0);
+    atomic_store(&let_go, false);
+    int status = harness_child(dumps_beside_deaf, NULL, err, sizeof err);
+    bool good = CHECK(exited(status, 0));
+    good = CHECK(has("'deaf'; 0 ready; did not stop\n") || migration_forced()) && good;
+    good = CHECK(has("'deaf' (deaf): runs on worker 0\n")) && good;
+    good = CHECK(has("'lost' (waits_in_vain): waits for mutex 0x")) && good;
+    good = CHECK(has("    (a worker's thread did not stop, so there is no back-trace)\n")) && good;
+    good = CHECK(!has("waits_in_vain+0x")) && good;
+    show(good, status);
+}
+
 /* Dumps of several threads while fibres come and go: nothing breaks, and each is whole. */
 static void *churns(void *arg)
 {
@@ -207,6 +250,7 @@ int main(void)
     static const struct test tests[] = {
         {"SIGQUIT", test_sigquit},
         {"every state", test_dump},
+        {"a worker that does not stop", test_deaf},
         {"a storm", test_storm},
     };
     return HARNESS_RUN("dump", tests);
