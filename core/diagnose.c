@@ -69,7 +69,7 @@ void diagnose_unblocks(void)
 }
 
 /* A child of fork has none of its parent's threads, and what they held stays as it was: it begins anew. Its SIGQUIT
- * handler is still there, as is the count of those who want it. Before the lock is taken, wherever one comes in. */
+ * handler is still there. Before the lock is taken, wherever one comes in. */
 void diagnose_anew(void)
 {
     static _Atomic(unsigned) process; /* relaxed: a new process has one thread */
@@ -78,6 +78,8 @@ void diagnose_anew(void)
         return;
     tn_spinlock_init(&lock);
     tn_debug_runtimes = NULL;
+    on_quit = 0;
+    dump_anew();
     atomic_store_explicit(&ours, 0, memory_order_relaxed);    /* relaxed: as above */
     atomic_store_explicit(&blocked, 0, memory_order_relaxed); /* relaxed: as above */
 }

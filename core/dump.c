@@ -25,6 +25,11 @@ static void flush(void)
     out.n = 0;
 }
 
+void dump_anew(void)
+{
+    out.n = 0;
+}
+
 static void put_char(char c)
 {
     if (out.n == sizeof out.text)

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -138,6 +139,16 @@ void tn_threads_go(struct tn_stopped *list)
     sigaction(STOP_SIGNAL, &before_stop, NULL);
 }
 
+/* The parent may have stopped threads when it forked: they are not here, and would be waited for. */
+void tn_child_look(void)
+{
+    struct sigaction now;
+    atomic_store_explicit(&stopping, NULL, memory_order_relaxed); /* relaxed, both: there is no other thread */
+    atomic_store_explicit(&inside, 0, memory_order_relaxed);
+    if (sigaction(STOP_SIGNAL, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == stop_here)
+        sigaction(STOP_SIGNAL, &before_stop, NULL);
+}
+
 /* ---- SIGQUIT ---- */
 
 static void (*quit_fn)(const struct tn_where *here);
@@ -156,7 +167,10 @@ bool tn_on_quit(void (*fn)(const struct tn_where *here))
 {
     struct sigaction now, mine = {.sa_sigaction = quit_here, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigemptyset(&mine.sa_mask);
-    if (sigaction(SIGQUIT, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
+    if (sigaction(SIGQUIT, NULL, &now) != 0)
+        return false;
+    bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == quit_here; /* from before a fork */
+    if (!ours && ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL))
         return false;
     quit_fn = fn;
     quit_taken = sigaction(SIGQUIT, &mine, NULL) == 0;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "../platform.h"
 #include "../sanitize.h"
+#include "child.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -58,6 +59,9 @@ static void *count_tools(void *before)
 static void in_child(void)
 {
     tn_self_set(NULL);
+    tn_child_look();
+    tn_child_symbols();
+    tn_child_fault();
     if (TN_SANITIZE_THREADS) /* relaxed, both: see there */
         atomic_store_explicit(&tool_threads, tn_thread_count() - 1, memory_order_relaxed);
     atomic_store_explicit(&process, tn_process() + 1, memory_order_relaxed); /* relaxed: see there */

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "child.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -137,6 +138,13 @@ void tn_symbols_close(void)
     for (unsigned i = 0; i < n_objects; i++)
         if (objects[i].map != NULL)
             munmap((void *)(uintptr_t)objects[i].map, objects[i].bytes);
+    n_objects = 0;
+    memset(known, 0, sizeof known);
+}
+
+/* What the parent had mapped stays mapped here: which of it that was cannot be told if it was just at it. */
+void tn_child_symbols(void)
+{
     n_objects = 0;
     memset(known, 0, sizeof known);
 }
