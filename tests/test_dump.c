@@ -5,12 +5,14 @@
 #include "stuck.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +81,61 @@ static void test_sigquit(void)
     good = CHECK(exited(status, 5)) && good; /* the program's own handler stays */
     good = CHECK(err[0] == '\0') && good;
     show(good, status);
+}
+
+/* Ctrl-\ ends a program whose dump nobody reads: a thread is stuck in writing it; the signal meets it, or another one. */
+static atomic_bool hits_writer;
+
+static void *writes_to_nobody(void *arg)
+{
+    sigset_t quit;
+    sigemptyset(&quit);
+    sigaddset(&quit, SIGQUIT);
+    pthread_sigmask(atomic_load(&hits_writer) ? SIG_UNBLOCK : SIG_BLOCK, &quit, NULL);
+    tn_dump(STDERR_FILENO);
+    return arg;
+}
+
+static int stuck_in_writing(void *arg)
+{
+    enum { FIBRES = 100 };
+    struct tn_config c = quiet(2);
+    int ends[2], there = 0;
+    tn_runtime *rt;
+    pthread_t t;
+    sigset_t quit;
+    signal(SIGQUIT, SIG_DFL);
+    signal(SIGALRM, SIG_DFL);
+    alarm(60); /* how it ends where SIGQUIT does nothing */
+    c.sigquit = TN_SIGQUIT_DIE;
+    sigemptyset(&quit);
+    sigaddset(&quit, SIGQUIT);
+    if (pipe(ends) != 0 || tn_start(&rt, &c) != 0)
+        return 1;
+    fcntl(ends[1], F_SETPIPE_SZ, 4096); /* full long before a dump of so many fibres is over */
+    dup2(ends[1], STDERR_FILENO);
+    for (int i = 0; i < FIBRES; i++)
+        tn_spawn(NULL, &(struct tn_attr){.name = "lost", .runtime = rt}, waits_in_vain, arg);
+    if (atomic_load(&hits_writer))
+        pthread_sigmask(SIG_BLOCK, &quit, NULL);
+    pthread_create(&t, NULL, writes_to_nobody, NULL);
+    if (!EVENTUALLY(ioctl(ends[0], FIONREAD, &there) == 0 && there > 0))
+        return 2;
+    if (atomic_load(&hits_writer))
+        pthread_kill(t, SIGQUIT);
+    else
+        kill(getpid(), SIGQUIT);
+    for (;;)
+        pause();
+}
+
+static void test_stuck_in_writing(void)
+{
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&hits_writer, i != 0);
+        int status = harness_child(stuck_in_writing, NULL, err, sizeof err);
+        show(CHECK(killed(status, SIGQUIT)), status);
+    }
 }
 
 static void *sleeps_long(void *arg)
@@ -248,9 +305,8 @@ static void test_storm(void)
 int main(void)
 {
     static const struct test tests[] = {
-        {"SIGQUIT", test_sigquit},
-        {"every state", test_dump},
-        {"a worker that does not stop", test_deaf},
+        {"SIGQUIT", test_sigquit},  {"SIGQUIT while nobody reads", test_stuck_in_writing},
+        {"every state", test_dump}, {"a worker that does not stop", test_deaf},
         {"a storm", test_storm},
     };
     return HARNESS_RUN("dump", tests);
