@@ -173,6 +173,45 @@ static void test_crowd(void)
     show(good, status);
 }
 
+/* Nor does it hinder that the program has no descriptor left, or that its first thread has ended. */
+static int no_descriptor(void *arg)
+{
+    void *(*fn)(void *) = lost;
+    signal(SIGALRM, SIG_DFL);
+    alarm(30); /* how it ends where no deadlock is seen */
+    while (dup(STDERR_FILENO) >= 0)
+        ;
+    return arg == NULL && run(&fn);
+}
+
+static void *runs(void *fn)
+{
+    run(fn);
+    return NULL;
+}
+
+static int no_first_thread(void *arg)
+{
+    static void *(*fn)(void *) = lost;
+    pthread_t t;
+    signal(SIGALRM, SIG_DFL);
+    alarm(30); /* as above */
+    if (arg == NULL && pthread_create(&t, NULL, runs, &fn) == 0)
+        pthread_exit(NULL);
+    return 1;
+}
+
+static void test_deprived(void)
+{
+    int (*const in[])(void *) = {no_descriptor, no_first_thread};
+    for (unsigned i = 0; i < sizeof in / sizeof *in; i++) {
+        int status = harness_child(in[i], NULL, err, sizeof err);
+        bool good = CHECK(killed(status, SIGABRT));
+        good = CHECK(has("tenter: deadlock")) && good;
+        show(good, status);
+    }
+}
+
 /* A child of fork has nothing of its parent's runtime. */
 static int parent(void *arg)
 {
@@ -417,6 +456,7 @@ int main(void)
         {"a self-join", test_self_join},
         {"two runtimes, both stuck", test_two_runtimes},
         {"beside threads of the runtime", test_crowd},
+        {"without a descriptor, without the first thread", test_deprived},
         {"in a child of fork", test_fork},
         {"need not be fatal", test_not_fatal},
         {"behind a cancelled timer", test_cancelled},

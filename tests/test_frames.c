@@ -218,12 +218,34 @@ static void test_peek(void)
     CHECK(!tn_peek((uintptr_t)at, got, 8));
 }
 
+/* ---- looking at threads ---- */
+
+static int without_descriptor(void *arg)
+{
+    while (dup(STDERR_FILENO) >= 0)
+        ;
+    bool sleeps = tn_thread_sleeps(tn_thread_number()) || tn_thread_sleeps(tn_thread_number());
+    return arg != NULL || sleeps || tn_thread_count() - tn_tool_threads() != 1;
+}
+
+static void test_without_descriptor(void)
+{
+    char said[4096];
+    int status = harness_child(without_descriptor, NULL, said, sizeof said);
+    bool good = CHECK(exited(status, 0));
+    const char *once = strstr(said, "tenter: no descriptor is left");
+    good = CHECK(once != NULL && strstr(once + 20, "no descriptor") == NULL) && good;
+    if (!good)
+        harness_note("status %x: %s", (unsigned)status, said);
+}
+
 int main(void)
 {
     static const struct test tests[] = {
         {"the frames that there are", test_same},
         {"of what is no stack", test_anything},
         {"looking at memory", test_peek},
+        {"looking at threads without a descriptor", test_without_descriptor},
     };
     return HARNESS_RUN("frames", tests);
 }
