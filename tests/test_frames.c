@@ -119,11 +119,15 @@ static void test_same(void)
         for (unsigned k = 0; k < sizeof in / sizeof *in; k++) {
             through(outer[i], in[k]);
             CHECK(n_seen >= 2 && (int)n_seen < n_expected);
-            /* The first is where each of us was asked; behind a call the C library tells the address after it. */
+            /* The first is where each of us was asked; behind a call the C library tells the address after it. A
+             * sanitizer's own backtrace may stand before. */
+            unsigned first = 1;
+            while ((int)(first + n_seen) < n_expected && (uintptr_t)expected[first] - seen[1] > 1)
+                first++;
             for (unsigned a = 1; a < n_seen; a++)
-                if (!CHECK((uintptr_t)expected[a] - seen[a] <= 1))
+                if (!CHECK((uintptr_t)expected[first + a - 1] - seen[a] <= 1))
                     harness_note("outer %u, in %u: frame %u of %u is %p, not %p", i, k, a, n_seen, (void *)seen[a],
-                                 expected[a]);
+                                 expected[first + a - 1]);
         }
     signal(SIGUSR1, SIG_DFL);
 #else
