@@ -31,9 +31,36 @@ enum { NAP_NS = 100000000, NAP_MAX_NS = 1000000000, LOOKS = 4, STDERR = 2 };
 /* Of the process, since threads and SIGQUIT are the process's too. */
 static struct tn_spinlock lock = TN_SPINLOCK_INIT;
 struct runtime *tn_debug_runtimes; /* under the lock; tools/gdb finds it by its name */
-static unsigned on_quit;           /* under the lock: runtimes that want SIGQUIT */
+static _Atomic(uint32_t) holder; /* of the lock, the thread's number; relaxed: only the thread itself reads its own */
+static unsigned on_quit;         /* under the lock: runtimes that want SIGQUIT */
+static _Atomic(unsigned) quit_die; /* written under the lock, relaxed: runtimes that SIGQUIT ends the process for */
 static _Atomic(uint32_t) ours;     /* workers, and threads that wake no fibre; relaxed: see the proof, 3 */
 static _Atomic(uint32_t) blocked;  /* threads that wait in a Tenter call; relaxed: see the proof, 2 */
+
+/* A signal handler that wants the lock may have interrupted whoever holds it. */
+static bool taken(bool got)
+{
+    if (got)
+        atomic_store_explicit(&holder, tn_thread_number(), memory_order_relaxed); /* relaxed: see there */
+    return got;
+}
+
+static bool try_take(void)
+{
+    return taken(tn_spinlock_try_lock(&lock));
+}
+
+static void take(void)
+{
+    tn_spinlock_lock(&lock);
+    taken(true);
+}
+
+static void let_go(void)
+{
+    atomic_store_explicit(&holder, 0, memory_order_relaxed); /* relaxed: see there */
+    tn_spinlock_unlock(&lock);
+}
 
 void diagnose_own_begins(void)
 {
@@ -69,7 +96,7 @@ void diagnose_unblocks(void)
 }
 
 /* A child of fork has none of its parent's threads, and what they held stays as it was: it begins anew. Its SIGQUIT
- * handler is still there, as is the count of those who want it. Before the lock is taken, wherever one comes in. */
+ * handler is still there. Before the lock is taken, wherever one comes in. */
 void diagnose_anew(void)
 {
     static _Atomic(unsigned) process; /* relaxed: a new process has one thread */
@@ -77,7 +104,11 @@ void diagnose_anew(void)
     if (was == now)
         return;
     tn_spinlock_init(&lock);
+    atomic_store_explicit(&holder, 0, memory_order_relaxed); /* relaxed, both: as above */
+    atomic_store_explicit(&quit_die, 0, memory_order_relaxed);
     tn_debug_runtimes = NULL;
+    on_quit = 0;
+    dump_anew();
     atomic_store_explicit(&ours, 0, memory_order_relaxed);    /* relaxed: as above */
     atomic_store_explicit(&blocked, 0, memory_order_relaxed); /* relaxed: as above */
 }
@@ -187,9 +218,9 @@ static bool nobody_outside(void)
 
 static bool somebody_outside(void)
 {
-    tn_spinlock_lock(&lock);
+    take();
     bool is = !nobody_outside();
-    tn_spinlock_unlock(&lock);
+    let_go();
     return is;
 }
 
@@ -221,7 +252,7 @@ static void look_for_deadlock(struct runtime *rt)
     uint64_t parks, again;
     struct tn_where here;
     TN_HERE(here);
-    if (!tn_spinlock_try_lock(&lock))
+    if (!try_take())
         return; /* somebody looks already, or dumps */
     bool found = all_idle(&parks) && nobody_outside() && all_blocked() && nobody_outside() && all_idle(&again) &&
                  parks == again && rt->diagnosis.reported != parks + 1;
@@ -230,7 +261,7 @@ static void look_for_deadlock(struct runtime *rt)
         dump(STDERR, tn_debug_runtimes, &here,
              "deadlock: every fibre is blocked, and nothing is left that could wake one");
     }
-    tn_spinlock_unlock(&lock);
+    let_go();
     if (found && rt->diagnosis.deadlock == TN_DEADLOCK_ABORT)
         abort();
 }
@@ -253,9 +284,9 @@ static void report_stall(const char *what)
 {
     struct tn_where here;
     TN_HERE(here);
-    tn_spinlock_lock(&lock);
+    take();
     dump(STDERR, tn_debug_runtimes, &here, what);
-    tn_spinlock_unlock(&lock);
+    let_go();
 }
 
 /* Workers that reach no scheduling point. Returns one of them. */
@@ -355,29 +386,32 @@ static void *watch(void *runtime)
 
 /* ---- SIGQUIT, and a dump that is asked for ---- */
 
-/* Inside a signal handler the lock may be held by this very thread. */
-static bool lock_patiently(void)
+enum { QUIT_NS = 1000000000 };
+static const tn_time DUMP_NS = UINT64_C(10000000000);
+
+/* Not without end: whoever has the lock may be stuck in writing, or be this very thread, which a signal handler interrupts. */
+static bool take_patiently(tn_time patience)
 {
-    enum { PATIENCE = 200000 };
     unsigned spins = 0;
-    for (int i = 0; i < PATIENCE; i++) {
-        if (tn_spinlock_try_lock(&lock))
-            return true;
+    tn_time until = tn_now() + patience;
+    while (!try_take()) {
+        if (atomic_load_explicit(&holder, memory_order_relaxed) == tn_thread_number() || /* relaxed: see there */
+            tn_now() > until)
+            return false;
         tn_spin_wait(&spins);
     }
-    return false;
+    return true;
 }
 
+/* If the process shall die it does, with another dump or without. */
 static void quit(const struct tn_where *here)
 {
-    bool die = false;
     diagnose_anew();
-    if (lock_patiently()) {
-        die = tn_debug_runtimes == NULL; /* a child of fork: what it does by default */
-        for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
-            die = die || r->diagnosis.sigquit == TN_SIGQUIT_DIE;
+    bool die = atomic_load_explicit(&quit_die, memory_order_relaxed) != 0; /* relaxed: set before it could come */
+    if (take_patiently(QUIT_NS)) {
+        die = die || tn_debug_runtimes == NULL; /* a child of fork: what it does by default */
         dump(STDERR, tn_debug_runtimes, here, "SIGQUIT");
-        tn_spinlock_unlock(&lock);
+        let_go();
     }
     if (die)
         tn_quit();
@@ -388,10 +422,10 @@ TN_API int tn_dump(int fd)
     struct tn_where here;
     TN_HERE(here);
     diagnose_anew();
-    if (!lock_patiently())
+    if (!take_patiently(DUMP_NS))
         return EBUSY;
     int rc = dump(fd, tn_debug_runtimes, &here, "dump");
-    tn_spinlock_unlock(&lock);
+    let_go();
     return rc;
 }
 
@@ -402,7 +436,7 @@ void diagnose_misuse(struct fibre *self, const char *what)
     uintptr_t pc[6];
     unsigned n = tn_backtrace(&here, stack_low(self), stack_high(self), pc, 6);
     struct tn_symbol s = {.function = ""};
-    tn_spinlock_lock(&lock);           /* of the symbols */
+    take();                            /* of the symbols */
     for (unsigned i = 1; i < n; i++) { /* the first one that is no part of Tenter */
         s = tn_symbol(pc[i]);
         if (s.function == NULL || strncmp(s.function, "tn_", 3) != 0)
@@ -411,7 +445,7 @@ void diagnose_misuse(struct fibre *self, const char *what)
     tn_message("tenter: fibre '%s' %s%s%s", self->name, what, s.function != NULL && *s.function ? ", in " : "",
                s.function != NULL ? s.function : "");
     tn_symbols_close();
-    tn_spinlock_unlock(&lock);
+    let_go();
 }
 
 /* ---- a runtime begins and ends ---- */
@@ -423,12 +457,14 @@ void diagnose_begin(struct runtime *rt, const struct tn_config *config)
     d->deadlock = config->deadlock;
     d->stall_ms = config->stall_ms;
     d->sigquit = config->sigquit;
-    tn_spinlock_lock(&lock);
+    take();
     d->next = tn_debug_runtimes;
     tn_debug_runtimes = rt;
+    if (d->sigquit == TN_SIGQUIT_DIE) /* relaxed: under the lock */
+        atomic_fetch_add_explicit(&quit_die, 1, memory_order_relaxed);
     if (d->sigquit != TN_SIGQUIT_OFF && on_quit++ == 0)
         tn_on_quit(quit);
-    tn_spinlock_unlock(&lock);
+    let_go();
     if (d->stall_ms != 0 && tn_thread_create(&d->watchdog, watch, rt) != 0) {
         tn_message("tenter: no thread for the watchdog: stall_ms has no effect");
         d->stall_ms = 0;
@@ -443,14 +479,16 @@ void diagnose_end(struct runtime *rt)
         tn_unpark(&d->stop, 1);
         tn_thread_join(&d->watchdog);
     }
-    tn_spinlock_lock(&lock);
+    take();
     struct runtime **at = &tn_debug_runtimes;
     while (*at != NULL && *at != rt)
         at = &(*at)->diagnosis.next;
     if (*at == rt) { /* else it never began */
         *at = d->next;
+        if (d->sigquit == TN_SIGQUIT_DIE) /* relaxed: under the lock */
+            atomic_fetch_sub_explicit(&quit_die, 1, memory_order_relaxed);
         if (d->sigquit != TN_SIGQUIT_OFF && --on_quit == 0)
             tn_off_quit();
     }
-    tn_spinlock_unlock(&lock);
+    let_go();
 }

@@ -68,4 +68,7 @@ enum doing fibre_doing(struct fibre *f);
 /* The dump, of all runtimes from `first`, under the lock of diagnoses. `here` is where the caller is. */
 int dump(int fd, struct runtime *first, const struct tn_where *here, const char *reason);
 
+/* In a child of fork: whatever of the parent's dump has not been written is forgotten. */
+void dump_anew(void);
+
 #endif

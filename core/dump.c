@@ -25,6 +25,11 @@ static void flush(void)
     out.n = 0;
 }
 
+void dump_anew(void)
+{
+    out.n = 0;
+}
+
 static void put_char(char c)
 {
     if (out.n == sizeof out.text)
@@ -102,6 +107,7 @@ static TN_LOOKS void put_fibre(struct fibre *f)
 struct writing {
     const struct tn_where *here; /* of the thread that writes */
     struct worker *self;         /* if that is a worker */
+    struct runtime *runtime;     /* that is written */
     size_t written;
     size_t n[DOINGS];
 };
@@ -122,6 +128,34 @@ static TN_LOOKS void put_running(struct writing *wr, struct fibre *f)
         put("    (its thread did not stop, so there is no back-trace)\n");
 }
 
+/* Fibres that do not run stay so while their runtime's workers are stopped. One may have refused, or have begun since:
+ * it may resume any of them, and change what is being read (an idle one would first have to find something). */
+static TN_LOOKS bool all_stopped(struct writing *wr, struct runtime *rt)
+{
+    struct cluster *cl = atomic_load_explicit(&rt->clusters, memory_order_acquire); /* CL0 acquire */
+    for (; cl != NULL; cl = cl->next) {
+        uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
+        for (uint32_t i = 0; i < used; i++) {
+            struct worker *w = worker_of(cl->pub.workers[i]);
+            if (w != wr->self && w->slot.on != TN_ON_IDLE &&
+                atomic_load_explicit(&w->alive, memory_order_acquire) &&                     /* AL0 acquire */
+                atomic_load_explicit(&w->stopped.state, memory_order_acquire) != TN_STOPPED) /* ST0 acquire */
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Where a parked fibre's context says that it is. */
+static bool find_context(uintptr_t context, struct tn_where *where)
+{
+    const struct tn_context_layout *at = &tn_context_layout;
+    where->sp = context + (uintptr_t)(intptr_t)at->sp_add;
+    return at->pc >= 0 && tn_peek(context + (uintptr_t)at->pc, &where->pc, sizeof where->pc) &&
+           tn_peek(context + (uintptr_t)at->fp, &where->fp, sizeof where->fp) &&
+           (at->sp < 0 || tn_peek(context + (uintptr_t)at->sp, &where->sp, sizeof where->sp));
+}
+
 /* One that does not run. Its worker may have been stopped while it left: then `current` is the next one already, but the
  * context of f has not been saved yet, and what stands there is of long ago. */
 static TN_LOOKS void put_parked(struct writing *wr, struct fibre *f)
@@ -129,17 +163,15 @@ static TN_LOOKS void put_parked(struct writing *wr, struct fibre *f)
     struct worker *w = f->pub.home != NULL ? worker_of(f->pub.home) : NULL;
     uintptr_t low = stack_low(f), high = stack_high(f);
     struct tn_where where;
-    tn_context_where(f->pub.context, &where.pc, &where.sp, &where.fp);
-    /* An idle one has left all of them, whether it let itself be stopped or not. */
-    if (w != NULL && w != wr->self && w->after_fibre == f && w->slot.on != TN_ON_IDLE) {
-        uint32_t state = atomic_load_explicit(&w->stopped.state, memory_order_acquire); /* ST0 acquire */
-        if (state != TN_STOPPED) {
-            put("    (its thread did not stop, so there is no back-trace)\n");
-            return;
-        }
-        if (!TN_STACKS_SPLIT && w->stopped.where.sp >= low && w->stopped.where.sp <= high)
-            where = w->stopped.where;
+    if (!all_stopped(wr, wr->runtime)) {
+        put("    (a worker's thread did not stop, so there is no back-trace)\n");
+        return;
     }
+    if (!find_context((uintptr_t)f->pub.context, &where))
+        return;
+    if (w != NULL && w != wr->self && w->after_fibre == f && !TN_STACKS_SPLIT && w->stopped.where.sp >= low &&
+        w->stopped.where.sp <= high)
+        where = w->stopped.where;
     put_trace(&where, low, high);
 }
 
@@ -281,6 +313,7 @@ static void write_cluster(struct writing *wr, struct cluster *cl)
 
 static void write_runtime(struct writing *wr, struct runtime *rt)
 {
+    wr->runtime = rt;
     wr->written = 0;
     memset(wr->n, 0, sizeof wr->n);
     each_block(rt, count_fibre, wr);

@@ -187,14 +187,11 @@ void *tn_context_switch(void **from, void *to, void *arg);
 /* Which it is: "asm" or "ucontext". */
 extern const char tn_context_name[];
 
-/* Where a debugger finds them, which cannot call us: offsets from the context. `sp` < 0: the stack pointer is the
+/* Where a back-trace and a debugger find them: offsets from the context. `sp` < 0: the stack pointer is the
  * context's own address plus sp_add. */
 extern const struct tn_context_layout {
     int32_t pc, fp, sp, sp_add;
 } tn_context_layout;
-
-/* Where a context's saved return address and frame pointer lie, for back-traces of parked fibres. */
-void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp);
 
 /* ---- looking at a process that is stuck ---- */
 
@@ -239,8 +236,12 @@ bool tn_on_quit(void (*fn)(const struct tn_where *here));
 void tn_off_quit(void);
 void tn_quit(void);
 
+/* Copy n bytes of this process's memory; false: not all of them are there. Never faults. */
+bool tn_peek(uintptr_t at, void *to, size_t n);
+
 /* The return addresses from `where` outwards, at most `max`; they end where the stack leaves [low, high). Returns how
- * many. Each lies inside its call, not behind it. */
+ * many. Each lies inside its call, not behind it. Whatever is found there, also if it changes meanwhile or is no stack
+ * at all: it does not fault, and it ends. */
 unsigned tn_backtrace(const struct tn_where *where, uintptr_t low, uintptr_t high, uintptr_t *pc, unsigned max);
 
 /* The file that holds an address (NULL: none known) with its offset there, and the function, "" if it has no symbol.

@@ -331,8 +331,8 @@ TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_CO
  * its state, what it waits for, and its back-trace (of the first thousand). The workers are stopped by a signal (SIGURG)
  * meanwhile, so a system call of theirs may return EINTR. Functions are named from the symbols of the program; lines by
  * `addr2line -e PROGRAM OFFSET`, or by tools/gdb/tenter-gdb.py.
- * Who: any, also in a signal handler. Blocks: as long as it takes. Errors: EBUSY a dump is under
- * way; those of write(). */
+ * Who: any, also in a signal handler. Blocks: as long as it takes. Errors: EBUSY another dump has been
+ * under way for ten seconds, or the calling thread's own, which the handler has interrupted; those of write(). */
 TN_API int tn_dump(int fd);
 
 /* What this build is: version, modules with their knobs, poller, context, compiler, as JSON. The second form

@@ -173,6 +173,45 @@ static void test_crowd(void)
     show(good, status);
 }
 
+/* Nor does it hinder that the program has no descriptor left, or that its first thread has ended. */
+static int no_descriptor(void *arg)
+{
+    void *(*fn)(void *) = lost;
+    signal(SIGALRM, SIG_DFL);
+    alarm(30); /* how it ends where no deadlock is seen */
+    while (dup(STDERR_FILENO) >= 0)
+        ;
+    return arg == NULL && run(&fn);
+}
+
+static void *runs(void *fn)
+{
+    run(fn);
+    return NULL;
+}
+
+static int no_first_thread(void *arg)
+{
+    static void *(*fn)(void *) = lost;
+    pthread_t t;
+    signal(SIGALRM, SIG_DFL);
+    alarm(30); /* as above */
+    if (arg == NULL && pthread_create(&t, NULL, runs, &fn) == 0)
+        pthread_exit(NULL);
+    return 1;
+}
+
+static void test_deprived(void)
+{
+    int (*const in[])(void *) = {no_descriptor, no_first_thread};
+    for (unsigned i = 0; i < sizeof in / sizeof *in; i++) {
+        int status = harness_child(in[i], NULL, err, sizeof err);
+        bool good = CHECK(killed(status, SIGABRT));
+        good = CHECK(has("tenter: deadlock")) && good;
+        show(good, status);
+    }
+}
+
 /* A child of fork has nothing of its parent's runtime. */
 static int parent(void *arg)
 {
@@ -411,7 +450,84 @@ static void test_cancelled(void)
     show(good, status);
 }
 
-int main(void)
+/* A worker has run between the two looks: what was seen in between was not of one moment. Here that happens when the threads
+ * are counted for the second time, so that both looks find all idle, and there is a thread outside by then. */
+unsigned __real_tn_thread_count(void);
+unsigned __wrap_tn_thread_count(void);
+
+static atomic_int counts = -1; /* of the threads, left until something happens; < 0: nothing will */
+static atomic_bool back;
+static tn_cluster *home;
+
+unsigned __wrap_tn_thread_count(void)
+{
+    unsigned n = __real_tn_thread_count();
+    if (atomic_load(&counts) >= 0 && atomic_fetch_sub(&counts, 1) == 0) {
+        uint64_t before = counter(home, "park");
+        tn_wake(waiter);
+        (void)(EVENTUALLY(atomic_load(&back)) && (!counting() || EVENTUALLY(counter(home, "park") > before)));
+    }
+    return n;
+}
+
+static void *wakes_late(void *arg)
+{
+    nap_us(500000); /* the look that has begun is over by then; if not, it finds a worker at work */
+    tn_wake(waiter);
+    return arg;
+}
+
+static void *comes_back(void *arg)
+{
+    pthread_t t;
+    home = tn_cluster_self();
+    waiter = tn_wait_prepare();
+    atomic_store(&counts, 1);
+    tn_wait(TN_FOREVER, NULL);
+    pthread_create(&t, NULL, wakes_late, NULL);
+    waiter = tn_wait_prepare();
+    atomic_store(&back, true);
+    tn_wait(TN_FOREVER, NULL);
+    pthread_join(t, NULL);
+    return arg;
+}
+
+static void test_between_looks(void)
+{
+    void *(*fn)(void *) = comes_back;
+    int status = harness_child(run, &fn, err, sizeof err);
+    bool good = CHECK(exited(status, 0));
+    good = CHECK(err[0] == '\0') && good;
+    show(good, status);
+}
+
+/* A fibre is ready, though its scheduler does not run it: no deadlock, whatever else it is. */
+static const char *forgets;
+
+static void *spawns_forgotten(void *arg)
+{
+    named("forgotten", ends, arg);
+    return waits_in_vain(arg);
+}
+
+static int forgotten(void *arg)
+{
+    struct tn_config c = quiet(1);
+    c.scheduler = forgets;
+    signal(SIGALRM, SIG_DFL);
+    alarm(1); /* the first three looks come before that */
+    return tn_run(&c, spawns_forgotten, arg, NULL);
+}
+
+static void test_forgotten(void)
+{
+    int status = harness_child(forgotten, NULL, err, sizeof err);
+    bool good = CHECK(killed(status, SIGALRM));
+    good = CHECK(!has("tenter: deadlock")) && good;
+    show(good, status);
+}
+
+int main(int argc, char **argv)
 {
     static const struct test tests[] = {
         {"a cycle of joins", test_cycle},
@@ -419,12 +535,16 @@ int main(void)
         {"a self-join", test_self_join},
         {"two runtimes, both stuck", test_two_runtimes},
         {"beside threads of the runtime", test_crowd},
+        {"without a descriptor, without the first thread", test_deprived},
         {"in a child of fork", test_fork},
         {"need not be fatal", test_not_fatal},
         {"behind a cancelled timer", test_cancelled},
         {"none: a short timer, a call that blocks", test_not_stuck},
         {"none: timers of an hour", test_timer},
         {"none: threads outside, in the kernel", test_outside},
+        {"none: a worker ran between the looks", test_between_looks},
+        {"none: a ready fibre that nobody runs", test_forgotten},
     };
+    forgets = argc > 1 ? argv[1] : "";
     return HARNESS_RUN("deadlock", tests);
 }

@@ -5,12 +5,14 @@
 #include "stuck.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +81,61 @@ static void test_sigquit(void)
     show(good, status);
 }
 
+/* Ctrl-\ ends a program whose dump nobody reads: a thread is stuck in writing it; the signal meets it, or another one. */
+static atomic_bool hits_writer;
+
+static void *writes_to_nobody(void *arg)
+{
+    sigset_t quit;
+    sigemptyset(&quit);
+    sigaddset(&quit, SIGQUIT);
+    pthread_sigmask(atomic_load(&hits_writer) ? SIG_UNBLOCK : SIG_BLOCK, &quit, NULL);
+    tn_dump(STDERR_FILENO);
+    return arg;
+}
+
+static int stuck_in_writing(void *arg)
+{
+    enum { FIBRES = 100 };
+    struct tn_config c = quiet(2);
+    int ends[2], there = 0;
+    tn_runtime *rt;
+    pthread_t t;
+    sigset_t quit;
+    signal(SIGQUIT, SIG_DFL);
+    signal(SIGALRM, SIG_DFL);
+    alarm(60); /* how it ends where SIGQUIT does nothing */
+    c.sigquit = TN_SIGQUIT_DIE;
+    sigemptyset(&quit);
+    sigaddset(&quit, SIGQUIT);
+    if (pipe(ends) != 0 || tn_start(&rt, &c) != 0)
+        return 1;
+    fcntl(ends[1], F_SETPIPE_SZ, 4096); /* full long before a dump of so many fibres is over */
+    dup2(ends[1], STDERR_FILENO);
+    for (int i = 0; i < FIBRES; i++)
+        tn_spawn(NULL, &(struct tn_attr){.name = "lost", .runtime = rt}, waits_in_vain, arg);
+    if (atomic_load(&hits_writer))
+        pthread_sigmask(SIG_BLOCK, &quit, NULL);
+    pthread_create(&t, NULL, writes_to_nobody, NULL);
+    if (!EVENTUALLY(ioctl(ends[0], FIONREAD, &there) == 0 && there > 0))
+        return 2;
+    if (atomic_load(&hits_writer))
+        pthread_kill(t, SIGQUIT);
+    else
+        kill(getpid(), SIGQUIT);
+    for (;;)
+        pause();
+}
+
+static void test_stuck_in_writing(void)
+{
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&hits_writer, i != 0);
+        int status = harness_child(stuck_in_writing, NULL, err, sizeof err);
+        show(CHECK(killed(status, SIGQUIT)), status);
+    }
+}
+
 static void *sleeps_long(void *arg)
 {
     tn_sleep(UINT64_C(3600000000000));
@@ -142,6 +199,49 @@ static void test_dump(void)
 
 static atomic_bool let_go;
 
+/* While a worker does not stop, no fibre that it may resume is walked: none of those that are parked. */
+static void *deaf(void *arg)
+{
+    sigset_t urgent;
+    sigemptyset(&urgent);
+    sigaddset(&urgent, SIGURG);
+    pthread_sigmask(SIG_BLOCK, &urgent, NULL);
+    atomic_store(&own, 1);
+    while (!atomic_load(&let_go))
+        nap_us(500);
+    pthread_sigmask(SIG_UNBLOCK, &urgent, NULL);
+    return arg;
+}
+
+static int dumps_beside_deaf(void *arg)
+{
+    struct tn_config c = quiet(1);
+    tn_runtime *rt;
+    tn_fibre *f;
+    tn_start(&rt, &c);
+    tn_spawn(NULL, &(struct tn_attr){.name = "lost", .runtime = rt}, waits_in_vain, arg);
+    tn_spawn(&f, &(struct tn_attr){.name = "deaf", .runtime = rt}, deaf, arg);
+    bool began = EVENTUALLY(atomic_load(&own) == 1);
+    int rc = tn_dump(STDERR_FILENO);
+    atomic_store(&let_go, true);
+    tn_join(f, NULL);
+    return !began || rc != 0;
+}
+
+static void test_deaf(void)
+{
+    atomic_store(&own, 0);
+    atomic_store(&let_go, false);
+    int status = harness_child(dumps_beside_deaf, NULL, err, sizeof err);
+    bool good = CHECK(exited(status, 0));
+    good = CHECK(has("'deaf'; 0 ready; did not stop\n") || migration_forced()) && good;
+    good = CHECK(has("'deaf' (deaf): runs on worker 0\n")) && good;
+    good = CHECK(has("'lost' (waits_in_vain): waits for mutex 0x")) && good;
+    good = CHECK(has("    (a worker's thread did not stop, so there is no back-trace)\n")) && good;
+    good = CHECK(!has("waits_in_vain+0x")) && good;
+    show(good, status);
+}
+
 /* Dumps of several threads while fibres come and go: nothing breaks, and each is whole. */
 static void *churns(void *arg)
 {
@@ -203,8 +303,8 @@ static void test_storm(void)
 int main(void)
 {
     static const struct test tests[] = {
-        {"SIGQUIT", test_sigquit},
-        {"every state", test_dump},
+        {"SIGQUIT", test_sigquit},  {"SIGQUIT while nobody reads", test_stuck_in_writing},
+        {"every state", test_dump}, {"a worker that does not stop", test_deaf},
         {"a storm", test_storm},
     };
     return HARNESS_RUN("dump", tests);

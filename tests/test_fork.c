@@ -7,10 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -275,6 +279,120 @@ static void test_returns(void)
     stop();
 }
 
+/* ---- in the middle of something ---- */
+
+/* Another thread of the parent writes a dump, with its workers stopped. The child's own dump ends, and is its own. */
+static int pipe_in;
+
+static int dumps_anew(void)
+{
+    struct tn_config c = with(1, NULL);
+    tn_runtime *own;
+    char text[64] = "";
+    FILE *file = tmpfile();
+    if (file == NULL || tn_start(&own, &c) != 0)
+        return 1;
+    if (tn_dump(fileno(file)) != 0 || tn_stop(own) != 0)
+        return 2;
+    return pread(fileno(file), text, sizeof text - 1, 0) < 12 || strncmp(text, "tenter: dump\n", 13) != 0 ? 3 : 0;
+}
+
+static void *dumps_to_pipe(void *arg)
+{
+    CHECK_EQUAL(tn_dump(pipe_in), 0);
+    return arg;
+}
+
+static void test_in_dump(void)
+{
+    enum { FIBRES = 100 };
+    if (build_has("sanitize=thread"))
+        SKIP("ThreadSanitizer knows no thread that is made in such a child");
+    struct in_child in = {.fn = dumps_anew};
+    struct tn_config c = with(2, NULL);
+    int ends[2], there = 0;
+    char drain[4096];
+    pthread_t t;
+    CHECK_EQUAL(pipe2(ends, O_CLOEXEC), 0);
+    fcntl(ends[1], F_SETPIPE_SZ, 4096); /* full long before a dump of so many fibres is over */
+    pipe_in = ends[1];
+    tn_token_init(&token);
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    tn_fibre *f[FIBRES];
+    for (int i = 0; i < FIBRES; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], &(struct tn_attr){.runtime = rt}, waits_with_token, NULL), 0);
+    pthread_create(&t, NULL, dumps_to_pipe, NULL);
+    CHECK(EVENTUALLY(ioctl(ends[0], FIONREAD, &there) == 0 && there > 0));
+    fork_and(&in);
+    if (!CHECK(exited(in.status, 0)))
+        harness_note("status %x, it said: %s", (unsigned)in.status, in.said);
+    struct pollfd poll_it = {.fd = ends[0], .events = POLLIN};
+    bool over = false;
+    while (!over) {
+        while (poll(&poll_it, 1, 10) > 0)
+            (void)!read(ends[0], drain, sizeof drain);
+        over = pthread_tryjoin_np(t, NULL) == 0;
+    }
+    close(ends[0]);
+    close(ends[1]);
+    tn_token_fire(&token);
+    for (int i = 0; i < FIBRES; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* Another thread of the parent starts a runtime: it is at the first system call of those that install the handler of
+ * faults, where it waits until the process has forked. */
+static atomic_bool armed, arrived, forked;
+
+int __real_sigaction(int number, const struct sigaction *now, struct sigaction *was);
+int __wrap_sigaction(int number, const struct sigaction *now, struct sigaction *was);
+
+int __wrap_sigaction(int number, const struct sigaction *now, struct sigaction *was)
+{
+    if (number == SIGSEGV && atomic_load(&armed)) {
+        atomic_store(&arrived, true);
+        while (!atomic_load(&forked))
+            nap_us(500);
+    }
+    return __real_sigaction(number, now, was);
+}
+
+static int starts(void)
+{
+    struct tn_config c = with(1, NULL);
+    void *value = NULL;
+    atomic_store(&armed, false);
+    return tn_run(&c, echo, &c, &value) != 0 || value != &c;
+}
+
+static void *starts_slowly(void *arg)
+{
+    struct tn_config c = with(1, NULL);
+    tn_runtime *own;
+    CHECK_EQUAL(tn_start(&own, &c), 0);
+    CHECK_EQUAL(tn_stop(own), 0);
+    return arg;
+}
+
+static void test_in_start(void)
+{
+    if (build_has("sanitize=thread"))
+        SKIP("ThreadSanitizer knows no thread that is made in such a child");
+    struct in_child in = {.fn = starts};
+    pthread_t t;
+    atomic_store(&armed, true);
+    pthread_create(&t, NULL, starts_slowly, NULL);
+    CHECK(EVENTUALLY(atomic_load(&arrived)));
+    fork_and(&in);
+    if (!CHECK(exited(in.status, 0)))
+        harness_note("status %x, it said: %s", (unsigned)in.status, in.said);
+    atomic_store(&armed, false);
+    atomic_store(&forked, true);
+    pthread_join(t, NULL);
+    CHECK_EQUAL(starts(), 0);
+}
+
 int main(void)
 {
     static const struct test tests[] = {
@@ -282,6 +400,8 @@ int main(void)
         {"a child that goes on", test_goes_on},
         {"a token of the parent", test_token},
         {"a fibre that returns in a child", test_returns},
+        {"while another thread dumps", test_in_dump},
+        {"while another thread starts a runtime", test_in_start},
     };
     return HARNESS_RUN("fork", tests);
 }

@@ -3,7 +3,6 @@
  * Finding things in a context that is parked.
  */
 #include "../platform.h"
-#include "../sanitize.h"
 
 const char tn_context_name[] = "asm";
 
@@ -16,14 +15,6 @@ const struct tn_context_layout tn_context_layout = {
     .sp_add = TN_FRAME_ENTRY * sizeof(uintptr_t),
 };
 
-TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
-{
-    const uintptr_t *frame = context;
-    *pc = frame[TN_FRAME_RIP];
-    *fp = frame[TN_FRAME_RBP];
-    *sp = (uintptr_t)(frame + TN_FRAME_ENTRY);
-}
-
 #elif defined(__aarch64__)
 
 const struct tn_context_layout tn_context_layout = {
@@ -32,13 +23,5 @@ const struct tn_context_layout tn_context_layout = {
     .sp = -1,
     .sp_add = TN_FRAME_ENTRY * sizeof(uintptr_t),
 };
-
-TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
-{
-    const uintptr_t *frame = context;
-    *pc = frame[TN_FRAME_PC];
-    *fp = frame[TN_FRAME_FP];
-    *sp = (uintptr_t)(frame + TN_FRAME_ENTRY);
-}
 
 #endif

@@ -4,7 +4,6 @@
  */
 #define _GNU_SOURCE
 #include "../platform.h"
-#include "../sanitize.h"
 
 #include <stdlib.h>
 #include <ucontext.h>
@@ -63,20 +62,3 @@ const struct tn_context_layout tn_context_layout = {.pc = AT(pc), .fp = AT(regs[
 #else
 const struct tn_context_layout tn_context_layout = {.pc = -1};
 #endif
-
-TN_LOOKS void tn_context_where(void *context, uintptr_t *pc, uintptr_t *sp, uintptr_t *fp)
-{
-    const struct context *c = context;
-#if defined(__x86_64__)
-    *pc = (uintptr_t)c->u.uc_mcontext.gregs[REG_RIP];
-    *sp = (uintptr_t)c->u.uc_mcontext.gregs[REG_RSP];
-    *fp = (uintptr_t)c->u.uc_mcontext.gregs[REG_RBP];
-#elif defined(__aarch64__)
-    *pc = (uintptr_t)c->u.uc_mcontext.pc;
-    *sp = (uintptr_t)c->u.uc_mcontext.sp;
-    *fp = (uintptr_t)c->u.uc_mcontext.regs[29];
-#else
-    (void)c;
-    *pc = *sp = *fp = 0;
-#endif
-}

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "child.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -20,6 +21,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned users;                   /* under the lock: runtimes */
 static struct sigaction before[NUMBERS]; /* written under the lock while our handler is not installed */
 static void (*teller)(uintptr_t address, uintptr_t sp);
+
+static void on_fault(int number, siginfo_t *info, void *context);
+
+static bool is_ours(const struct sigaction *now)
+{
+    return (now->sa_flags & SA_SIGINFO) != 0 && now->sa_sigaction == on_fault;
+}
 
 static uintptr_t stack_pointer(const ucontext_t *u)
 {
@@ -58,7 +66,11 @@ void tn_fault_open(void (*tell)(uintptr_t address, uintptr_t sp))
         teller = tell;
         for (size_t i = 0; i < NUMBERS; i++) {
             struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-            sigaction(numbers[i], NULL, &before[i]);
+            struct sigaction now;
+            sigaction(numbers[i], NULL, &now);
+            if (is_ours(&now)) /* in a child of fork, whose parent has installed it */
+                continue;
+            before[i] = now;
             ours.sa_mask = before[i].sa_mask; /* the application's handler runs as it asked to */
             ours.sa_flags |= before[i].sa_flags & (SA_NODEFER | SA_RESTART);
             ours.sa_sigaction = on_fault;
@@ -75,10 +87,17 @@ void tn_fault_close(void)
         for (size_t i = 0; i < NUMBERS; i++) {
             struct sigaction now;
             sigaction(numbers[i], NULL, &now);
-            if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) /* else somebody came after us */
+            if (is_ours(&now)) /* else somebody came after us */
                 sigaction(numbers[i], &before[i], NULL);
         }
     pthread_mutex_unlock(&lock);
+}
+
+/* Another thread of the parent may have had the lock. The handlers stay as they are. */
+void tn_child_fault(void)
+{
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    users = 0;
 }
 
 /* ---- the stack that a handler runs on ---- */

@@ -6,35 +6,29 @@
 #define _GNU_SOURCE
 #include "../platform.h"
 #include "../stopping.h"
+#include "child.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <string.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The 20th field of /proc/self/stat; the second, in parentheses, may hold anything. */
+/* Without a descriptor, which the program may have used up: the directory of the threads has a link for each, beside its
+ * own two. A first thread that has ended by pthread_exit is among them until the last one has; its working directory is not
+ * there any more. */
 unsigned tn_thread_count(void)
 {
-    char text[1024];
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    static const char format[] = "/proc/self/task/%u/cwd";
+    struct stat task;
+    char path[sizeof format + 10], to[1];
+    if (stat("/proc/self/task", &task) != 0 || task.st_nlink < 3)
         return 0;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    char *at = strrchr(text, ')');
-    unsigned threads = 0;
-    for (int field = 2; at != NULL && field < 20; field++)
-        at = strchr(at + 1, ' ');
-    if (at != NULL)
-        for (at++; *at >= '0' && *at <= '9'; at++)
-            threads = threads * 10 + (unsigned)(*at - '0');
-    return threads;
+    snprintf(path, sizeof path, format, (unsigned)getpid());
+    bool first = readlink(path, to, sizeof to) >= 0 || errno != ENOENT;
+    return (unsigned)task.st_nlink - 2 - !first;
 }
 
 int tn_write(int fd, const void *text, size_t n)
@@ -100,6 +94,16 @@ void tn_threads_go(struct tn_stopped *list)
     sigaction(STOP_SIGNAL, &before_stop, NULL);
 }
 
+/* The parent may have stopped threads when it forked: they are not here, and would be waited for. */
+void tn_child_look(void)
+{
+    struct sigaction now;
+    atomic_store_explicit(&stopping.list, NULL, memory_order_relaxed); /* relaxed, both: there is no other thread */
+    atomic_store_explicit(&stopping.inside, 0, memory_order_relaxed);
+    if (sigaction(STOP_SIGNAL, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == stop_here)
+        sigaction(STOP_SIGNAL, &before_stop, NULL);
+}
+
 /* ---- SIGQUIT ---- */
 
 static void (*quit_fn)(const struct tn_where *here);
@@ -118,7 +122,10 @@ bool tn_on_quit(void (*fn)(const struct tn_where *here))
 {
     struct sigaction now, mine = {.sa_sigaction = quit_here, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigemptyset(&mine.sa_mask);
-    if (sigaction(SIGQUIT, NULL, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
+    if (sigaction(SIGQUIT, NULL, &now) != 0)
+        return false;
+    bool ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == quit_here; /* from before a fork */
+    if (!ours && ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL))
         return false;
     quit_fn = fn;
     quit_taken = sigaction(SIGQUIT, &mine, NULL) == 0;

@@ -5,7 +5,9 @@
 #define _GNU_SOURCE
 #include "../platform.h"
 #include "../sanitize.h"
+#include "child.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,8 +27,13 @@ bool tn_thread_sleeps(uint32_t number)
     char path[48], text[64];
     snprintf(path, sizeof path, "/proc/self/task/%u/stat", number);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
+        static _Atomic(bool) said; /* relaxed: a message more or less */
+        if ((errno == EMFILE || errno == ENFILE) && !atomic_exchange_explicit(&said, true, memory_order_relaxed))
+            tn_message(
+                "tenter: no descriptor is left to look at threads: stuck ones are not replaced; see ulimit -n");
         return false;
+    }
     ssize_t n = read(fd, text, sizeof text);
     close(fd);
     const char *end = n > 0 ? memrchr(text, ')', (size_t)n) : NULL;
@@ -58,6 +65,9 @@ static void *count_tools(void *before)
 static void in_child(void)
 {
     tn_self_set(NULL);
+    tn_child_look();
+    tn_child_symbols();
+    tn_child_fault();
     if (TN_SANITIZE_THREADS) /* relaxed, both: see there */
         atomic_store_explicit(&tool_threads, tn_thread_count() - 1, memory_order_relaxed);
     atomic_store_explicit(&process, tn_process() + 1, memory_order_relaxed); /* relaxed: see there */

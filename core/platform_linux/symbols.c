@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Linux platform: back-traces of any context, and names for addresses. No library beside those that every program
- * has: the unwinder is libgcc's, which reads the same tables that C++ exceptions do, so code without frame pointers
- * unwinds too; symbols are read from the ELF files. Both take no lock (with glibc from 2.35 on, whose _dl_find_object the
- * unwinder uses too) and so may run inside a signal handler.
+ * The Linux platform: names for addresses, read from the ELF files. No lock (with glibc from 2.35 on, whose
+ * _dl_find_object tells the file), no allocation: a signal handler may ask.
  */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "child.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -16,75 +15,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <unwind.h>
-
-/* ---- back-traces ---- */
-
-struct walk {
-    uintptr_t low, high;
-    uintptr_t *pc;
-    unsigned n, max;
-    bool begun;
-};
-
-static void add(struct walk *w, uintptr_t pc)
-{
-    if (w->n < w->max)
-        w->pc[w->n++] = pc;
-}
-
-#if defined(__x86_64__)
-
-static _Unwind_Reason_Code step(struct _Unwind_Context *c, void *arg)
-{
-    struct walk *w = arg;
-    int exact = 0;
-    uintptr_t pc = _Unwind_GetIPInfo(c, &exact), sp = _Unwind_GetCFA(c);
-    if (!w->begun) { /* unwind_from itself */
-        w->begun = true;
-        return _URC_NO_REASON;
-    }
-    if (pc == 0 || w->n == w->max || sp < w->low || sp > w->high)
-        return _URC_END_OF_STACK;
-    add(w, exact ? pc : pc - 1);
-    return _URC_NO_REASON;
-}
-
-/* In unwind.S: calls the unwinder as if it were called where `where` is. */
-void unwind_from(_Unwind_Trace_Fn fn, void *arg, const struct tn_where *where) __attribute__((visibility("hidden")));
-
-unsigned tn_backtrace(const struct tn_where *where, uintptr_t low, uintptr_t high, uintptr_t *pc, unsigned max)
-{
-    struct walk w = {.low = low, .high = high, .pc = pc, .max = max};
-    if (where->pc != 0 && where->sp >= low && where->sp <= high)
-        unwind_from(step, &w, where);
-    return w.n;
-}
-
-#else
-
-/* By frame pointers: the frame of each function holds the caller's, and above it the return address. */
-unsigned tn_backtrace(const struct tn_where *where, uintptr_t low, uintptr_t high, uintptr_t *pc, unsigned max)
-{
-    struct walk w = {.low = low, .high = high, .pc = pc, .max = max};
-    uintptr_t fp = where->fp;
-    if (where->pc != 0)
-        add(&w, where->pc);
-    while (fp >= low && fp + 2 * sizeof(uintptr_t) <= high && fp % sizeof(uintptr_t) == 0 && w.n < max) {
-        const uintptr_t *frame = (const uintptr_t *)fp;
-        if (frame[1] == 0)
-            break;
-        add(&w, frame[1] - 1);
-        if (frame[0] <= fp)
-            break;
-        fp = frame[0];
-    }
-    return w.n;
-}
-
-#endif
-
-/* ---- symbols ---- */
 
 /* Files whose symbols were asked for. */
 enum { FILES = 8 };
@@ -208,6 +138,13 @@ void tn_symbols_close(void)
     for (unsigned i = 0; i < n_objects; i++)
         if (objects[i].map != NULL)
             munmap((void *)(uintptr_t)objects[i].map, objects[i].bytes);
+    n_objects = 0;
+    memset(known, 0, sizeof known);
+}
+
+/* What the parent had mapped stays mapped here: which of it that was cannot be told if it was just at it. */
+void tn_child_symbols(void)
+{
     n_objects = 0;
     memset(known, 0, sizeof known);
 }
