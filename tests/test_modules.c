@@ -16,7 +16,7 @@ static char *const *places;
 static void *child(void *arg)
 {
     volatile char deep[4096] = {0}; /* down the stack, towards what lies below */
-    for (unsigned i = 0; i < 20; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         deep[i * 64]++;
         tn_yield();
         tn_yield_hard();
@@ -45,7 +45,7 @@ static void look_at_counters(tn_cluster *cl)
 
 static void *many(void *arg)
 {
-    enum { N = 200 };
+    enum { N = 60 };
     tn_fibre *f[N];
     for (int round = 0; round < 3; round++) { /* the memory of fibres that have ended is zeroed anew */
         for (int i = 0; i < N; i++) {
@@ -134,7 +134,7 @@ static void test_second_cluster(void)
     tn_cluster *const all[] = {tn_cluster_first(rt), second, third};
     for (int i = 0; i < 12; i++) {
         tn_fibre *f;
-        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.cluster = all[i % 3]}, many, NULL), 0);
+        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.cluster = all[i % 3]}, child, NULL), 0);
         CHECK_EQUAL(tn_join(f, NULL), 0);
     }
     CHECK_EQUAL(tn_stop(rt), 0);
