@@ -24,8 +24,10 @@ static __attribute__((noinline)) void wake_for(struct cluster *cl, int placed)
     struct tn_idle_slot *which = NULL;
     if (placed <= TN_FOR(0)) {
         /* U0 acquire */
-        if (TN_FOR_INDEX(placed) >= atomic_load_explicit(&cl->pub.used, memory_order_acquire))
+        if (TN_FOR_INDEX(placed) >= atomic_load_explicit(&cl->pub.used, memory_order_acquire)) {
             module_misplaced(TN_SCHED(cl), placed);
+            return;
+        }
         which = &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot;
     } else if (placed != 0 && placed != TN_HELD) {
         module_misplaced(TN_SCHED(cl), placed);

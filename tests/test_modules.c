@@ -16,7 +16,7 @@ static char *const *places;
 static void *child(void *arg)
 {
     volatile char deep[4096] = {0}; /* down the stack, towards what lies below */
-    for (unsigned i = 0; i < 20; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         deep[i * 64]++;
         tn_yield();
         tn_yield_hard();
@@ -34,11 +34,10 @@ static void look_at_counters(tn_cluster *cl)
     memset(k.behind, 0x55, sizeof k.behind);
     size_t n = tn_counters(cl, k.all);
     CHECK(n <= TN_COUNTERS_MAX);
+    unsigned over = 0;
     for (size_t i = 0; i < sizeof k.behind; i++)
-        if (k.behind[i] != 0x55) {
-            CHECK(!"counters behind the array");
-            break;
-        }
+        over += k.behind[i] != 0x55;
+    CHECK_EQUAL(over, 0);
     for (uint64_t i = 2; counting() && i < 24; i++)
         CHECK_EQUAL(k.all[n - 24 + i].value, i * k.all[n - 24 + 1].value);
     CHECK(!counting() || migration_forced() || k.all[n - 24 + 1].value > 0);
@@ -46,7 +45,7 @@ static void look_at_counters(tn_cluster *cl)
 
 static void *many(void *arg)
 {
-    enum { N = 200 };
+    enum { N = 60 };
     tn_fibre *f[N];
     for (int round = 0; round < 3; round++) { /* the memory of fibres that have ended is zeroed anew */
         for (int i = 0; i < N; i++) {
@@ -135,7 +134,7 @@ static void test_second_cluster(void)
     tn_cluster *const all[] = {tn_cluster_first(rt), second, third};
     for (int i = 0; i < 12; i++) {
         tn_fibre *f;
-        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.cluster = all[i % 3]}, many, NULL), 0);
+        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.cluster = all[i % 3]}, child, NULL), 0);
         CHECK_EQUAL(tn_join(f, NULL), 0);
     }
     CHECK_EQUAL(tn_stop(rt), 0);
