@@ -51,9 +51,14 @@ static const char *variable(const char *knob, char name[32])
     return name;
 }
 
-/* What else may follow TENTER_: the two specs and what the platform reads; and how the names of those begin that tests
- * and cases read. A mistyped name would leave a default in force that nobody asked for, as a mistyped knob would. */
-static const char *const variables[] = {"SCHEDULER", "POLLER", "MEMBARRIER", "GUARDS", "LIKWID"};
+/* What else may follow TENTER_: the two specs and what the platform reads, with the values it knows; and how the names
+ * of those begin that tests and cases read. A mistyped name, or value, would leave a default in force that nobody asked
+ * for, as a mistyped knob would. */
+static const struct tn_knob variables[] = {{.name = "SCHEDULER"},
+                                           {.name = "POLLER"},
+                                           {.name = "MEMBARRIER", .choices = "0|1"},
+                                           {.name = "GUARDS", .choices = "mprotect"},
+                                           {.name = "LIKWID"}};
 static const char *const families[] = {"TEST_", "CASE_", "TWIN_"};
 
 enum { N_KNOBS = sizeof offsets / sizeof *offsets, N_VARIABLES = sizeof variables / sizeof *variables };
@@ -75,7 +80,7 @@ static int environment_check(void)
     char names[N_KNOBS][32];
     const char *known[N_KNOBS + N_VARIABLES], *entry;
     for (size_t i = 0; i < N_KNOBS + N_VARIABLES; i++)
-        known[i] = i < N_KNOBS ? variable(config_knobs[i].name, names[i]) + PREFIX : variables[i - N_KNOBS];
+        known[i] = i < N_KNOBS ? variable(config_knobs[i].name, names[i]) + PREFIX : variables[i - N_KNOBS].name;
     for (size_t i = 0; (entry = tn_environment(i)) != NULL; i++) {
         if (strncmp(entry, "TENTER_", PREFIX) != 0 || variable_known(entry + PREFIX, known))
             continue;
@@ -84,6 +89,14 @@ static int environment_check(void)
                    nearest != NULL ? "did you mean 'TENTER_" : "unset it", nearest != NULL ? nearest : "",
                    nearest != NULL ? "'?" : "");
         return EINVAL;
+    }
+    for (size_t i = 0; i < N_VARIABLES; i++) {
+        char name[32];
+        const char *text = tn_getenv(variable(variables[i].name, name));
+        int64_t any;
+        if (text != NULL && variables[i].choices != NULL &&
+            tn_knob_value("environment", &variables[i], text, strlen(text), &any) != 0)
+            return EINVAL;
     }
     return 0;
 }

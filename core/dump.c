@@ -129,7 +129,7 @@ static TN_LOOKS void put_running(struct writing *wr, struct fibre *f)
 }
 
 /* Fibres that do not run stay so while their runtime's workers are stopped. One may have refused, or have begun since:
- * it may resume any of them, and change what is being read. */
+ * it may resume any of them, and change what is being read (an idle one would first have to find something). */
 static TN_LOOKS bool all_stopped(struct writing *wr, struct runtime *rt)
 {
     struct cluster *cl = atomic_load_explicit(&rt->clusters, memory_order_acquire); /* CL0 acquire */
@@ -137,7 +137,8 @@ static TN_LOOKS bool all_stopped(struct writing *wr, struct runtime *rt)
         uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
         for (uint32_t i = 0; i < used; i++) {
             struct worker *w = worker_of(cl->pub.workers[i]);
-            if (w != wr->self && atomic_load_explicit(&w->alive, memory_order_acquire) &&    /* AL0 acquire */
+            if (w != wr->self && w->slot.on != TN_ON_IDLE &&
+                atomic_load_explicit(&w->alive, memory_order_acquire) &&                     /* AL0 acquire */
                 atomic_load_explicit(&w->stopped.state, memory_order_acquire) != TN_STOPPED) /* ST0 acquire */
                 return false;
         }
@@ -175,6 +176,17 @@ static TN_LOOKS void put_parked(struct writing *wr, struct fibre *f)
     put_trace(&where, low, high);
 }
 
+/* A blocking call's is a function. */
+static void put_object(const void *object)
+{
+    struct tn_symbol s = object != NULL ? tn_symbol((uintptr_t)object) : (struct tn_symbol){0};
+    if (s.function != NULL && *s.function != '\0' && s.function_offset == 0) {
+        put(s.function);
+        put(" ");
+    }
+    put_address(object);
+}
+
 static TN_LOOKS void put_waiting(struct fibre *f)
 {
     uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES; /* relaxed: it is blocked */
@@ -182,7 +194,7 @@ static TN_LOOKS void put_waiting(struct fibre *f)
         put("waits for ");
         put(f->note.what);
         put(" ");
-        put_address(f->note.object);
+        put_object(f->note.object);
     } else {
         put(f->timer.at != 0 ? "sleeps, or waits to be woken" : "waits to be woken");
     }

@@ -24,6 +24,9 @@ void fault_tell(uintptr_t address, uintptr_t sp)
         tn_message(
             "tenter: a frame of more than a page went past the guard, and other stacks may have been written to: "
             "compile with -fstack-clash-protection");
-    tn_message("tenter: give it more: struct tn_attr's stack, or TENTER_STACK=%zu for all",
-               2 * cluster_of(f->pub.cluster)->rt->stacks.usable);
+    /* Twice what there is, or as often as the frame needs that went past its end. */
+    size_t enough = 2 * cluster_of(f->pub.cluster)->rt->stacks.usable;
+    while (past && enough < top - sp && enough <= TN_STACK_MAX / 2)
+        enough *= 2;
+    tn_message("tenter: give it more: struct tn_attr's stack, or TENTER_STACK=%zu for all", enough);
 }

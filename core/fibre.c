@@ -242,11 +242,10 @@ static inline void yield(struct worker *w, bool hard)
     struct fibre *next = next_of_yield(w, hard);
     if (hard)
         COUNT(w, COUNT_YIELD_HARD);
-    if (next == NULL && hard && !must_leave(w)) {
-        next = steal_round(w); /* work of others counts before spinning on one's own yields (003 §4.4.4) */
-        if (next != NULL)
-            notify(cluster_of(w->pub.cluster), 0); /* what else it took was nowhere for a moment */
-    }
+    /* Work of others counts before spinning on one's own yields (003 §4.4.4). What else was taken, and so was nowhere for
+     * a moment, is told of when this fibre becomes ready, right after the switch. */
+    if (next == NULL && hard && !must_leave(w))
+        next = steal_round(w);
     if (next == NULL && !must_leave(w)) {
         COUNT(w, COUNT_YIELD_NULL);
         if (hard && ++w->in_vain % IN_VAIN == 0)
@@ -471,6 +470,11 @@ TN_API __attribute__((noinline)) int tn_worker_self(void)
 {
     struct worker *w = tn_self();
     return w != NULL ? (int)w->pub.index : -1;
+}
+
+TN_API __attribute__((noinline)) int *tn_errno(void)
+{
+    return tn_errno_address();
 }
 
 TN_API const char *tn_fibre_name(const tn_fibre *f)

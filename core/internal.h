@@ -18,6 +18,7 @@
 #include "split.h"
 #include "suspend.h"
 #include "timers.h"
+#include "tokenlock.h"
 #include "queues/spinlock.h"
 
 #include <string.h>
@@ -83,6 +84,9 @@ _Static_assert(offsetof(struct fibre, pub) == 0, "a tn_fibre is its fibre");
 
 #include "stacks/stacks.h"
 
+/* Behind it, on a line of its own: the module's state (fibre_size). */
+enum { FIBRE_BYTES = (sizeof(struct fibre) + TN_LINE - 1) / TN_LINE * TN_LINE };
+
 static inline char *stack_top(const struct fibre *f)
 {
 #if TN_STACKS_POOLED
@@ -136,6 +140,7 @@ enum core_count {
     COUNT_REPLACED,
     COUNT_CORE
 };
+_Static_assert(COUNT_CORE + TN_MODULE_COUNTERS_MAX <= TN_COUNTERS_MAX, "tn_counters has room for all");
 
 /* What others write into a worker's `due`: look up now; or the same, from the monitor, who will see whether the worker
  * has done so since. Both lie in the past of every tick. */
@@ -206,6 +211,7 @@ struct cluster {
     struct runtime *rt;
     struct cluster *next;        /* the runtime's list */
     struct tn_spinlock life;     /* workers joining and leaving */
+    bool ending;                 /* under life: its threads are being ended, and none is made any more */
     unsigned active;             /* under life: workers that are not leaving */
     unsigned extra, calm;        /* the monitor's: replacements among them; looks since they were last needed */
     uint64_t counts[COUNT_CORE]; /* the monitor's: what it counts */
@@ -313,6 +319,14 @@ bool left_behind_in_parent(struct runtime *rt);
 /* Around the wait of a plain thread in tn_join. False: the runtime stops. */
 bool joiner_begins(struct runtime *rt, struct tn_joiner *t);
 void joiner_ends(struct runtime *rt, struct tn_joiner *t);
+
+/* ---- module.c: 0, or one line on standard error and EINVAL ---- */
+
+int module_check(const struct tn_scheduler *s);
+/* Of cluster_init and worker_init; an errno value is passed on. */
+int module_answer(const struct tn_scheduler *s, int rc);
+int module_room(const struct tn_scheduler *s, const struct tn_stacks *stacks);
+_Noreturn void module_misplaced(const struct tn_scheduler *s, int answer); /* of ready() */
 
 /* ---- slots.c ---- */
 

@@ -26,6 +26,7 @@ static inline void keep_time(struct cluster *cl)
     if (was == TN_KEEPER_NONE)
         keeper_start(cl);
     else if (was == TN_KEEPER_AWAKE)
+        /* For speed only: it looks every millisecond anyhow. */
         tn_keeper_hurry(&cl->keeper, tn_timers_earliest(&cl->timers));
 }
 

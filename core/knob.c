@@ -90,10 +90,12 @@ int tn_knob_value(const char *what, const struct tn_knob *row, const char *text,
         tn_message("tenter: %s: %s=%.*s: it must be one of %s", what, row->name, (int)length, text, row->choices);
         return EINVAL;
     }
-    if (number(text, length, value) && *value >= row->low && *value <= row->high)
+    bool is_number = number(text, length, value);
+    if (is_number && *value >= row->low && *value <= row->high)
         return 0;
-    tn_message("tenter: %s: %s=%.*s is out of range: %lld to %lld%s%s", what, row->name, (int)length, text,
-               (long long)row->low, (long long)row->high, row->unit[0] ? " " : "", row->unit);
+    tn_message("tenter: %s: %s=%.*s is %s: %lld to %lld%s%s", what, row->name, (int)length, text,
+               is_number ? "out of range" : "no number, which K, M or G may follow", (long long)row->low,
+               (long long)row->high, row->unit[0] ? " " : "", row->unit);
     return EINVAL;
 }
 
@@ -115,10 +117,15 @@ int tn_knobs_parse(const char *what, const struct tn_knob *row, size_t n, const 
             for (size_t k = 0; k < n && k < TN_KNOBS_MAX; k++)
                 names[k] = row[k].name;
             const char *nearest = i < n ? row[i].name : tn_nearest(text, names, n);
-            tn_message("tenter: %s: no knob '%.*s'%s%s%s", what, (int)length, text,
+            char have[256] = "; it has ";
+            for (size_t k = 0; k < n && k < TN_KNOBS_MAX; k++) {
+                strncat(have, k != 0 ? ", " : "", sizeof have - strlen(have) - 1);
+                strncat(have, names[k], sizeof have - strlen(have) - 1);
+            }
+            tn_message("tenter: %s: no knob '%.*s'%s%s%s", what, (int)name, text,
                        nearest != NULL ? "; did you mean '"
                        : n == 0        ? "; it has none"
-                                       : "",
+                                       : have,
                        nearest != NULL ? nearest : "", nearest != NULL ? "=…'?" : "");
             return EINVAL;
         }

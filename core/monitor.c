@@ -10,7 +10,8 @@
  */
 #include "internal.h"
 
-enum { CALM = 64 }; /* looks for which a replacement is kept after it was last needed: who blocked will block again */
+/* Looks for which a replacement is kept after it was last needed: who blocked will block again. For speed only. */
+enum { CALM = 64 };
 
 static bool is_stuck(struct worker *w)
 {
@@ -48,8 +49,6 @@ static void look_after(struct cluster *cl)
     unsigned active = cl->active;
     tn_spinlock_unlock(&cl->life);
 
-    if (active == 0)
-        return;              /* it could not be made */
     if (cl->extra >= active) /* somebody else has removed workers, and took replacements for his own */
         cl->extra = active - 1;
     unsigned wanted = active - cl->extra, live = active - stuck;

@@ -23,7 +23,7 @@ void tn_sched_free(void *memory, size_t bytes)
 
 void *tn_fibre_state(struct tn_fibre *f)
 {
-    return (char *)f + sizeof(struct fibre);
+    return (char *)f + FIBRE_BYTES;
 }
 
 /* ---- clusters ---- */
@@ -62,11 +62,14 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
             strncat(have, i != 0 ? ", " : "", sizeof have - strlen(have) - 1);
             strncat(have, all[i]->name, sizeof have - strlen(have) - 1);
         }
-        tn_message("tenter: no scheduler '%.*s' in this build, which has %s%s%s%s", (int)name, spec,
-                   n != 0 ? have : "plug-ins only", nearest != NULL ? "; did you mean '" : "",
+        tn_message("tenter: no scheduler '%.*s' in this build, which has %s (more: meson setup -Dschedulers=…)%s%s%s",
+                   (int)name, spec, n != 0 ? have : "plug-ins only", nearest != NULL ? "; did you mean '" : "",
                    nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
         return EINVAL;
     }
+    int rc = module_check(cl->sched);
+    if (rc != 0)
+        return rc;
     char what[64] = "scheduler ";
     strncat(what, cl->sched->name, sizeof what - strlen(what) - 1);
     return tn_knobs_parse(what, cl->sched->knobs, cl->sched->n_knobs, spec + name, cl->sched_knobs);
@@ -77,8 +80,7 @@ static int choose_poller(struct cluster *cl, const char *spec)
     const struct tn_poller *p = binding_poller;
     size_t name = spec != NULL ? strcspn(spec, ":") : 0;
     if (spec != NULL && !(strlen(p->name) == name && memcmp(spec, p->name, name) == 0)) {
-        tn_message("tenter: this build has the poller '%s', not '%.*s': meson setup -Dpoller=%.*s", p->name,
-                   (int)name, spec, (int)name, spec);
+        tn_message("tenter: this build has the poller '%s', not '%.*s'", p->name, (int)name, spec);
         return EINVAL;
     }
     return tn_knobs_parse("poller", p->knobs, p->n_knobs, spec != NULL ? spec + name : "", cl->poller_knobs);
@@ -106,6 +108,16 @@ static void cluster_free(struct cluster *cl)
     tn_sched_free(cl, sizeof *cl);
 }
 
+/* By the first cluster of a runtime, before there are fibres. */
+static void lay_out(struct runtime *rt, const struct tn_scheduler *first, size_t stack)
+{
+    size_t n, state = first->fibre_size;
+    const struct tn_scheduler *const *all = binding_all(&n);
+    for (size_t i = 0; i < n; i++)
+        state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
+    stacks_init(&rt->stacks, stack, state);
+}
+
 static int cluster_make(struct runtime *rt, const struct tn_config *config, struct cluster **out)
 {
     struct cluster *cl = tn_sched_alloc(sizeof *cl);
@@ -121,6 +133,10 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     cl->pub.slots = (uint32_t)config->slots;
     tn_timers_init(&cl->timers);
     int rc = choose_scheduler(cl, config->scheduler);
+    if (rc == 0 && rt->stacks.stride == 0)
+        lay_out(rt, cl->sched, (size_t)config->stack);
+    if (rc == 0)
+        rc = module_room(cl->sched, &rt->stacks);
     if (rc == 0)
         rc = choose_poller(cl, config->poller);
     if (rc == 0) {
@@ -132,7 +148,7 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
             rc = ENOMEM;
     }
     if (rc == 0 && cl->sched->cluster_init != NULL)
-        rc = cl->sched->cluster_init(&cl->pub);
+        rc = module_answer(cl->sched, cl->sched->cluster_init(&cl->pub));
     cl->sched_ready = rc == 0;
     if (rc == 0 && binding_poller->open != NULL) {
         rc = binding_poller->open(&cl->pub, cl->poller, cl->poller_knobs);
@@ -150,17 +166,20 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     return rc;
 }
 
-/* End the cluster's threads. `stopping` is set: no further one is started once the lock was free. */
+/* End the cluster's threads. Once the lock is free no further one is started. */
 static void cluster_join(struct cluster *cl)
 {
     tn_spinlock_lock(&cl->life);
+    cl->ending = true;
     tn_keeper_end(&cl->keeper);
     bool keeper = cl->keeper_thread.handle != 0;
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: under life */
+    for (uint32_t i = 0; i < used; i++)                                        /* relaxed: see must_leave() */
+        atomic_store_explicit(&worker_of(cl->pub.workers[i])->leave, true, memory_order_relaxed);
     tn_spinlock_unlock(&cl->life);
     if (keeper)
         tn_thread_join(&cl->keeper_thread);
     cluster_kick(cl);
-    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
     for (uint32_t i = 0; i < used; i++) {
         struct worker *w = worker_of(cl->pub.workers[i]);
         tn_spinlock_lock(&cl->life);
@@ -169,16 +188,6 @@ static void cluster_join(struct cluster *cl)
         if (thread)
             tn_thread_join(&w->thread);
     }
-}
-
-/* While nobody else knows it. */
-static bool cluster_has_threads(struct cluster *cl)
-{
-    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: as above */
-    for (uint32_t i = 0; i < used; i++)
-        if (worker_of(cl->pub.workers[i])->state == WORKER_RUNS)
-            return true;
-    return false;
 }
 
 TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given, tn_cluster **out)
@@ -192,11 +201,12 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     /* From here until it is on the list tn_stop waits for us, whoever we are. */
     atomic_fetch_add_explicit(&rt->visitors, 1, memory_order_acq_rel); /* V0; against `stopping`, see tn_stop */
     rc = cluster_make(rt, &config, &cl);
-    if (rc != 0 && cl != NULL && !cluster_has_threads(cl)) {
+    if (rc != 0 && cl != NULL) {
+        cluster_join(cl); /* nobody knows it but its own workers, which have nothing to run: this is short */
         cluster_free(cl);
     } else if (cl != NULL) {
         tn_spinlock_lock(&rt->lock);
-        /* A failed one too: its threads end with the runtime. relaxed: under the lock */
+        /* relaxed: under the lock */
         cl->next = atomic_load_explicit(&rt->clusters, memory_order_relaxed);
         atomic_store_explicit(&rt->clusters, cl, memory_order_release); /* CL0 release: it is complete */
         tn_spinlock_unlock(&rt->lock);
@@ -226,12 +236,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     rt->process = tn_process();
     diagnose_anew();
     rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
-    size_t n, state = 0;
-    const struct tn_scheduler *const *all = binding_all(&n);
-    for (size_t i = 0; i < n; i++)
-        state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
     tn_fault_open(fault_tell);
-    stacks_init(&rt->stacks, (size_t)config.stack, state);
     tn_cluster *first = NULL;
     blocking_init(&rt->blocking, (unsigned)config.pool, (tn_time)config.pool_ms * 1000000);
     if (rc == 0)
@@ -342,6 +347,8 @@ TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg
 {
     tn_runtime *rt;
     tn_fibre *f;
+    if (tn_self() != NULL)
+        return EPERM; /* a fibre joins none of another runtime */
     int rc = tn_start(&rt, config);
     if (rc != 0)
         return rc;

@@ -88,6 +88,13 @@ static inline void tn_prefetch(struct tn_link *link)
     __builtin_prefetch(link->next, 1);
 }
 
+/* Without a build that says it: a plug-in that is compiled by hand counts, a case of the explorer has no counters. */
+#if !defined TN_OBSERVE && defined TN_PLUGIN
+#define TN_OBSERVE 1
+#elif !defined TN_OBSERVE
+#define TN_OBSERVE 0
+#endif
+
 #if TN_OBSERVE
 #define TN_COUNT_ADD(me, i, n)                                                                                \
     atomic_store_explicit((_Atomic(uint64_t) *)&(me)->counts[i],                                              \
@@ -131,6 +138,11 @@ enum tn_work {
     TN_WORK_SOME  /* something that next() or steal() can get */
 };
 
+/* A module of which there is more, or whose table lacks what may not be left out, is refused: a line on standard error
+ * says so, and tn_start or tn_cluster_create returns EINVAL. */
+#define TN_MODULE_COUNTERS_MAX 24 /* and TN_KNOBS_MAX knobs (knob.h) */
+#define TN_FIBRE_STATE_MAX     ((size_t)1 << 20)
+
 struct tn_counter_row {
     const char *name, *help;
 };
@@ -139,7 +151,9 @@ struct tn_scheduler {
     const char *name;
     const char *summary; /* one line */
 
-    /* Bytes of state that the core allocates for the module: line-aligned, zeroed. */
+    /* Bytes of state that the core allocates for the module: line-aligned, zeroed. A fibre's comes on top of its stack,
+     * and is there from the start of the runtime: room for the largest of the modules that are built in and of the
+     * first cluster's. A plug-in that needs more is refused to further clusters. */
     size_t cluster_size, worker_size, fibre_size;
 
     const struct tn_knob *knobs;
@@ -149,7 +163,7 @@ struct tn_scheduler {
 
     /* ---- life ---- */
 
-    /* Before the cluster's first worker; after its last. An errno value fails the cluster. bytes() of memory
+    /* Before the cluster's first worker; after its last. An errno value fails the cluster. Memory
      * beyond the fixed sizes come from tn_sched_alloc and go by tn_sched_free. May be left out.
      * Pair: cluster_init/cluster_fini. */
     int (*cluster_init)(struct tn_cluster *cl);
@@ -172,7 +186,8 @@ struct tn_scheduler {
     /* `f` is ready: take it. me is the calling worker, or NULL when the caller is no worker of f->cluster. The
      * module owns f from here, and f may run on another worker before ready() returns.
      * Returns 0, TN_HELD or TN_FOR(index); for TN_SPAWNED also EAGAIN (refused: f stays the core's, the spawner sees EAGAIN) or
-     * TN_RUN_NOW. Everything else must be taken: a bounded queue overflows into a list by f->link. */
+     * TN_RUN_NOW. Everything else must be taken: a bounded queue overflows into a list by f->link. An answer that is none
+     * of these ends the program, where the core comes to act on it. */
     int (*ready)(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
 
     /* Several at once, from pollers and timers; none may be refused, the list is empty afterwards. Left out: ready()

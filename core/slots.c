@@ -22,7 +22,7 @@ static int slot_make(struct cluster *cl, uint32_t i)
             return ENOMEM;
         }
     }
-    int rc = cl->sched->worker_init != NULL ? cl->sched->worker_init(&w->pub) : 0;
+    int rc = cl->sched->worker_init != NULL ? module_answer(cl->sched, cl->sched->worker_init(&w->pub)) : 0;
     if (rc != 0) {
         tn_sched_free(w->pub.sched, cl->sched->worker_size);
         tn_sched_free(w, sizeof *w);
@@ -37,10 +37,8 @@ static int slot_make(struct cluster *cl, uint32_t i)
 int worker_start(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    tn_spinlock_lock(&cl->life); /* held while the thread is made: tn_stop must see all of them or none */
-    int rc = atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)
-                 ? EAGAIN /* relaxed: under the lock */
-                 : tn_thread_create(&w->thread, worker_main, w);
+    tn_spinlock_lock(&cl->life); /* held while the thread is made: who ends the cluster sees all of them or none */
+    int rc = cl->ending ? EAGAIN : tn_thread_create(&w->thread, worker_main, w);
     w->state = rc == 0 ? WORKER_RUNS : WORKER_EMPTY;
     cl->active -= rc != 0;
     tn_spinlock_unlock(&cl->life);
@@ -52,9 +50,7 @@ void keeper_start(struct cluster *cl)
 {
     tn_spinlock_lock(&cl->life); /* as in worker_start */
     uint32_t awake = TN_KEEPER_AWAKE;
-    int rc = atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed) /* relaxed: under the lock */
-                 ? EAGAIN
-                 : tn_thread_create(&cl->keeper_thread, keeper_main, cl);
+    int rc = cl->ending ? EAGAIN : tn_thread_create(&cl->keeper_thread, keeper_main, cl);
     /* No thread to be had: every 64th scheduling point must do. relaxed: whoever calls next tries again */
     if (rc != 0)
         atomic_compare_exchange_strong_explicit(&cl->keeper.word, &awake, TN_KEEPER_NONE, memory_order_relaxed,
@@ -80,7 +76,7 @@ void worker_ended(struct worker *w)
 int cluster_add_worker(struct cluster *cl, bool on_demand)
 {
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed), i = 0; /* relaxed: under life */
-    if (atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: tn_stop takes the lock after it */
+    if (cl->ending)
         return EAGAIN;
     while (i < used && worker_of(cl->pub.workers[i])->state != WORKER_GONE &&
            worker_of(cl->pub.workers[i])->state != WORKER_EMPTY)
@@ -149,21 +145,27 @@ TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n)
         return EPERM;
     tn_spinlock_lock(&cl->life);
     int rc = n < cl->active ? 0 : EINVAL;
+    unsigned running = 0;
+    for (uint32_t i = cl->pub.used; i-- > 0;)
+        running += worker_of(cl->pub.workers[i])->state == WORKER_RUNS;
     for (uint32_t i = cl->pub.used; rc == 0 && n > 0 && i-- > 0;) {
         struct worker *w = worker_of(cl->pub.workers[i]);
         if (w->state == WORKER_UNBORN && tn_idle_withdraw(&cl->idle, &w->slot)) {
             tn_idle_leave(&cl->idle, &w->slot);
             w->slot.unborn = false;
             w->state = WORKER_EMPTY;
-        } else if (w->state == WORKER_RUNS) {
+        } else if (w->state == WORKER_RUNS && running > 1) {
+            running--;
             w->state = WORKER_LEAVING;
             atomic_store_explicit(&w->leave, true, memory_order_relaxed); /* relaxed: see must_leave() */
         } else {
-            continue; /* leaving, gone, or being started by a waker: not to be counted on */
+            continue; /* leaving, gone, or being started by a waker, which may get no thread: not to be counted on */
         }
         cl->active--;
         n--;
     }
+    if (rc == 0 && n > 0)
+        rc = EAGAIN;
     tn_spinlock_unlock(&cl->life);
     cluster_kick(cl);
     return rc;

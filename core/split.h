@@ -29,8 +29,15 @@ static inline void tn_split_leave(struct tn_split *from, struct tn_split *to)
 }
 
 #define TN_SPLIT_LEAVE(from, to) tn_split_leave(&(from)->split, &(to)->split)
+
+/* At the end of a thread libgcc frees its segments, and goes on to look into them. Whoever comes after that is on the thread's
+ * own stack: with no segment, and no address below which one is asked for. In a function that does not ask either. */
+#define TN_SPLIT_NONE  __attribute__((no_split_stack))
+#define TN_SPLIT_END() __splitstack_setcontext((void *[TN_SPLIT_WORDS]){NULL})
 #else
 #define TN_SPLIT_LEAVE(from, to) ((void)(from), (void)(to))
+#define TN_SPLIT_NONE
+#define TN_SPLIT_END() ((void)0)
 #endif
 
 #endif

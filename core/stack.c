@@ -12,7 +12,8 @@ void stacks_init(struct tn_stacks *s, size_t usable, size_t state_bytes)
 {
     memset(s, 0, sizeof *s);
     tn_spinlock_init(&s->lock);
-    s->fibre_bytes = (sizeof(struct fibre) + state_bytes + TN_LINE - 1) / TN_LINE * TN_LINE;
+    s->state_bytes = (state_bytes + TN_LINE - 1) / TN_LINE * TN_LINE;
+    s->fibre_bytes = FIBRE_BYTES + s->state_bytes;
     stacks_layout(s, usable);
 }
 

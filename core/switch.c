@@ -18,11 +18,26 @@ static inline struct tn_worker *member(struct worker *w, struct cluster *cl)
 #endif
 }
 
+/* Where the module has placed a fibre there may be a worker to wake. */
+static __attribute__((noinline)) void wake_for(struct cluster *cl, int placed)
+{
+    struct tn_idle_slot *which = NULL;
+    if (placed <= TN_FOR(0)) {
+        /* U0 acquire */
+        if (TN_FOR_INDEX(placed) >= atomic_load_explicit(&cl->pub.used, memory_order_acquire))
+            module_misplaced(TN_SCHED(cl), placed);
+        which = &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot;
+    } else if (placed != 0 && placed != TN_HELD) {
+        module_misplaced(TN_SCHED(cl), placed);
+    }
+    wake_worker(cl, which);
+}
+
 /* After a fibre of `cl` became ready: see that somebody will run it. `placed` is what ready() returned. */
 static inline void notify(struct cluster *cl, int placed)
 {
     if (__builtin_expect(tn_idle_wanted(&cl->idle, placed != TN_HELD), 0))
-        wake_worker(cl, placed <= TN_FOR(0) ? &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot : NULL);
+        wake_for(cl, placed);
 }
 
 /* In a child of fork: was f left behind in the parent? There a fibre of the child's own runtime may ask, too. */

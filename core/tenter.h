@@ -9,7 +9,7 @@
  *    plain threads alike.
  *  - "Blocks": the calling fibre (or thread) may be suspended. A fibre that is suspended, or that yields, may
  *    go on on another worker thread: thread-local addresses must not be kept over such a call. errno is
- *    carried along: it belongs to the fibre. So is, in a program with C++, what belongs to the exceptions that are
+ *    carried along: it belongs to the fibre, in sources that include this header (tn_errno). So is, in a program with C++, what belongs to the exceptions that are
  *    being handled: a fibre may switch inside a catch block. An exception must not leave the fibre's function.
  *  - A pointer is valid unless its description allows NULL, and what it points to has not ended: a runtime that was
  *    stopped, a fibre that was joined. A fibre ends by return or tn_exit, never by pthread_exit (which ends the
@@ -20,6 +20,7 @@
 #ifndef TENTER_H
 #define TENTER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,12 +78,10 @@ enum { TN_DEADLOCK_OFF, TN_DEADLOCK_DUMP, TN_DEADLOCK_ABORT };
  * then what it does by default, which is death with a core file. */
 enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
 
-#define TN_CONFIG_INIT                                                                                              \
-    {                                                                                                               \
-        .workers = TN_UNSET, .slots = TN_UNSET, .stack = TN_UNSET, .idle = TN_UNSET, .spin_us = TN_UNSET,           \
-        .pin = TN_UNSET, .on_demand = TN_UNSET, .seed = TN_UNSET, .pool = TN_UNSET, .pool_ms = TN_UNSET,            \
-        .monitor_us = TN_UNSET, .deadlock = TN_UNSET, .stall_ms = TN_UNSET, .sigquit = TN_UNSET, .scheduler = NULL, \
-        .poller = NULL                                                                                              \
+#define TN_CONFIG_INIT /* in the order of the members: C++ before C++20 has no other way */                 \
+    {                                                                                                       \
+        TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, \
+            TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, NULL, NULL                                              \
     }
 
 /* -------------------------------------------------------------------------------------------- life cycle -- */
@@ -96,7 +95,8 @@ enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
 
 /* Start a runtime with one cluster. `config` may be NULL.
  * Who: any thread. Blocks: briefly. Errors: EINVAL a knob or a variable TENTER_… is unknown, or a knob out of range
- * (one line on standard error names the nearest or the range), ENOMEM, EAGAIN no thread could be made. */
+ * (one line on standard error names the nearest or the range), or the scheduler module is not as it must be (one line
+ * says how), ENOMEM, EAGAIN no thread could be made. */
 TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
 
 /* Stop a runtime: workers end at their next scheduling point, every fibre that has not ended is dropped (its
@@ -107,13 +107,13 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
  * Errors: EPERM from a fibre of this runtime, or from a call in its pool (tn_blocking). */
 TN_API int tn_stop(tn_runtime *rt);
 
-/* Start a runtime, run `fn(arg)` as its first fibre, stop the runtime when that returns.
- * Who: any thread that is no worker. Blocks. Errors: those of tn_start and tn_spawn. */
+/* Start a runtime, run `fn(arg)` as its first fibre, named "main", stop the runtime when that returns.
+ * Who: any thread that is no worker. Blocks. Errors: those of tn_start and tn_spawn; EPERM from a fibre. */
 TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value);
 
 /* One more cluster, with the knobs workers, slots, idle, spin_us, pin, on_demand, scheduler of `config`.
  * With several modules in the build (meson -Dschedulers=fifo,lifo) each cluster may have its own (003 §1.1).
- * It lives until tn_stop. Who: any. Errors: as tn_start. */
+ * It lives until tn_stop; on an error nothing is left of it. Who: any. Blocks: briefly. Errors: as tn_start. */
 TN_API int tn_cluster_create(tn_runtime *rt, const struct tn_config *config, tn_cluster **out);
 
 /* The cluster that tn_start made. Who: any. */
@@ -122,7 +122,8 @@ TN_API tn_cluster *tn_cluster_first(tn_runtime *rt);
 /* Let n more workers join the cluster, or let n leave it. One that leaves does so at its next scheduling point
  * and hands its work on. Who: any. Blocks: add briefly, remove not at all.
  * Errors: EAGAIN beyond the cluster's slots or no thread (as many as could be have joined; tn_workers tells);
- * EINVAL if none would be left. A worker that is only just being started is not removed. */
+ * EINVAL if none would be left; EAGAIN from remove where fewer can leave for the moment, since a worker that is only
+ * just being started is not removed, nor the last that runs. */
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n);
 TN_API int tn_workers_remove(tn_cluster *cluster, unsigned n);
 
@@ -162,7 +163,8 @@ TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void
  * tn_join_until gives up at `deadline` or when `token` fires: then `f` is untouched and may be joined again.
  * Who: any (deadline and token: fibre); a fibre joins those of its own runtime. Blocks.
  * Errors: EDEADLK a fibre joins itself, EINVAL already joined, detached or being joined, EPERM it is another runtime's,
- * ETIMEDOUT, ECANCELED `token` has fired; on a plain thread, the runtime was stopped. */
+ * ETIMEDOUT, ECANCELED `token` has fired; on a plain thread, the runtime was stopped. ENOMEM as tn_wait: `f` is
+ * untouched. */
 struct tn_token;
 TN_API int tn_join(tn_fibre *f, void **value);
 TN_API int tn_join_until(tn_fibre *f, void **value, tn_time deadline, struct tn_token *token);
@@ -187,6 +189,14 @@ TN_API tn_fibre *tn_fibre_self(void);
 TN_API const char *tn_fibre_name(const tn_fibre *f);
 TN_API tn_cluster *tn_cluster_self(void);
 
+/* Where errno is at this moment: on the thread that runs the caller. Compilers may keep the address that <errno.h> gives
+ * over any call, also over one after which the fibre is on another thread; so this header puts tn_errno in its place. Sources
+ * may include <errno.h> or <cerrno> before or after. Code that is compiled without this header, as a library that calls
+ * back, should not expect to find its errno after a callback that has switched. Who: any. Blocks: no. */
+TN_API int *tn_errno(void);
+#undef errno
+#define errno (*tn_errno())
+
 /* Let others run (003 §4.4.4). A soft yield may prefer fibres of the same worker; every 64th one, and every one
  * while some worker of the cluster is idle, is hard: the caller goes to the cluster's yield queue, behind
  * whatever any worker has yielded there. Who: any (a plain thread yields its processor). */
@@ -194,7 +204,7 @@ TN_API void tn_yield(void);
 TN_API void tn_yield_hard(void);
 
 /* Suspend the calling fibre until `deadline`, or for `ns`. A deadline in the past is a soft yield.
- * Who: fibre. Blocks. Errors: EPERM; ECANCELED when `token` fires first. */
+ * Who: fibre. Blocks. Errors: EPERM; ECANCELED when `token` fires first; ENOMEM as tn_wait. */
 TN_API int tn_sleep_until(tn_time deadline, struct tn_token *token);
 TN_API int tn_sleep(uint64_t ns);
 
@@ -285,7 +295,7 @@ TN_API bool tn_token_fired(const tn_token *t); /* Who: any. */
  */
 
 /* Run fn(arg) on a thread of the runtime's pool, and wait for its value (`value` may be NULL). fn is no fibre: there
- * tn_fibre_self() is NULL, and every function here behaves as on a plain thread. errno goes with the fibre: fn
+ * tn_fibre_self() is NULL, and every function here behaves as on a plain thread. errno goes with the fibre (tn_errno): fn
  * starts with the caller's, and the caller goes on with what fn has left.
  * The pool grows, thread by thread, to the knob `pool`; further calls wait for their turn, in order. So calls that wait
  * for one another may wait for ever where there are more of them than threads. A thread that has been idle for `pool_ms` ends.

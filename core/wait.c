@@ -46,10 +46,8 @@ TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
 /* ---- tokens ---- */
 
 struct token {
-    struct tn_spinlock lock;
-    _Atomic(bool) fired;
-    struct fibre *waiting;     /* under the lock */
-    _Atomic(unsigned) process; /* twice tn_process() of whose fibres these are; and 1 while it is being emptied */
+    struct tn_tokenlock lock;
+    _Atomic(bool) fired; /* kept over a fork */
 };
 _Static_assert(sizeof(struct token) <= sizeof(tn_token), "a tn_token holds its parts");
 
@@ -61,28 +59,13 @@ static struct token *token_of(tn_token *t)
 TN_API void tn_token_init(tn_token *t)
 {
     struct token *k = token_of(t);
-    tn_spinlock_init(&k->lock);
+    tn_tokenlock_init(&k->lock, tn_process());
     atomic_init(&k->fired, false);
-    k->waiting = NULL;
-    atomic_init(&k->process, 2 * tn_process());
 }
 
-/* In a child of fork a token of the parent's knows the parent's fibres, and is locked for ever if one of the threads that
- * stayed behind was just then at it. Whoever comes first empties it; whether it has fired it keeps. */
 static void token_lock(struct token *k)
 {
-    unsigned mine = 2 * tn_process(), was = atomic_load_explicit(&k->process, memory_order_acquire); /* TP0 acquire */
-    /* relaxed: nothing but the parent's work came before */
-    if (was != mine && was != mine + 1 &&
-        atomic_compare_exchange_strong_explicit(&k->process, &was, mine + 1, memory_order_relaxed,
-                                                memory_order_relaxed)) {
-        tn_spinlock_init(&k->lock);
-        k->waiting = NULL;
-        atomic_store_explicit(&k->process, mine, memory_order_release); /* TP0 release: it is empty */
-    }
-    for (unsigned spins = 0; atomic_load_explicit(&k->process, memory_order_acquire) != mine;) /* TP0 acquire */
-        tn_spin_wait(&spins);
-    tn_spinlock_lock(&k->lock);
+    tn_tokenlock_lock(&k->lock, tn_process());
 }
 
 TN_API bool tn_token_fired(const tn_token *t)
@@ -96,10 +79,10 @@ TN_API __attribute__((noinline)) void tn_token_fire(tn_token *t)
     token_lock(k);
     atomic_store_explicit(&k->fired, true, memory_order_release); /* T0 release */
     /* Entries stay until their fibres take them out, under this lock: none can go away meanwhile. */
-    for (struct fibre *f = k->waiting; f != NULL; f = f->token_next)
+    for (struct fibre *f = k->lock.waiting; f != NULL; f = f->token_next)
         wake_as(f, atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES, /* relaxed: of this wait */
                 WAIT_CANCELLED, tn_self());
-    tn_spinlock_unlock(&k->lock);
+    tn_tokenlock_unlock(&k->lock);
 }
 
 /* False: fired already. */
@@ -108,25 +91,25 @@ static bool token_enter(struct token *k, struct fibre *f)
     token_lock(k);
     bool fired = atomic_load_explicit(&k->fired, memory_order_relaxed); /* relaxed: under the lock */
     if (!fired) {
-        f->token_next = k->waiting;
-        f->token_at = &k->waiting;
+        f->token_next = k->lock.waiting;
+        f->token_at = &k->lock.waiting;
         if (f->token_next != NULL)
             f->token_next->token_at = &f->token_next;
-        k->waiting = f;
+        k->lock.waiting = f;
         f->token = k;
     }
-    tn_spinlock_unlock(&k->lock);
+    tn_tokenlock_unlock(&k->lock);
     return !fired;
 }
 
 static void token_leave(struct token *k, struct fibre *f)
 {
-    tn_spinlock_lock(&k->lock);
+    tn_spinlock_lock(&k->lock.lock);
     *f->token_at = f->token_next;
     if (f->token_next != NULL)
         f->token_next->token_at = f->token_at;
     f->token = NULL;
-    tn_spinlock_unlock(&k->lock);
+    tn_tokenlock_unlock(&k->lock);
 }
 
 void token_forget(struct fibre *f, void *unused)

@@ -199,7 +199,8 @@ static __attribute__((noinline)) void steal_in_passing(struct worker *w)
 }
 
 /* Found something to run: no longer searching; and since others may have relied on this search, see whether
- * there is more than this worker can do (idle.h, 3). */
+ * there is more than this worker can do (idle.h, 3). Where nobody watches, hand_watch_on would wake one, too, behind the
+ * fence in here; where somebody does, it is for speed: he looks within two milliseconds. */
 static void search_over(struct worker *w, struct cluster *cl)
 {
     if (!w->searching)

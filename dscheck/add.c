@@ -28,8 +28,8 @@ static uint16_t append(unsigned t, enum slot_kind kind)
     const struct request *q = &exec_state[t].q;
     if (g->n >= run_options.events_max)
         in_bug("unbounded loop",
-               "an execution of more than %u events: a loop that need not end, or one with a counter in it, "
-               "which hides that it waits",
+               "an execution of more than %u events: a loop that need not end; a counter in it, or a write in each "
+               "turn, hides that it waits",
                run_options.events_max);
     uint16_t e = graph_append(g, kind, t);
     struct slot *s = &g->slot[e];
@@ -153,9 +153,11 @@ static void commit(void)
         }
     struct slot *s = &g->slot[e];
     if (look.latest_waits) {
+        /* What is no new offer has been tried elsewhere: whether it would let the thread go on is not known here. */
+        uint16_t was = g->bottom[t], now = g->place[s->loc].last;
         s->kind = BOTTOM;
         s->writes = false;
-        s->rf = g->place[s->loc].last;
+        s->rf = was != NIL && (now == NIL || !graph_newer(g, now, was)) ? g->slot[was].rf : now;
         g->bottom[t] = e;
         if (exec_state[t].records > 0 && exec_state[t].record[exec_state[t].records - 1].slot == e) {
             exec_state[t].used = exec_state[t].record[exec_state[t].records - 1].at;

@@ -2,7 +2,7 @@
 /* What was found, as lines `key value`, with one line a step of a failing execution. */
 #include "answer.h"
 
-#include "run.h"
+#include "exec.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +11,20 @@ void run_waiting(char *text, size_t size)
 {
     const struct frame *g = search_graph;
     size_t n = 0;
-    for (unsigned t = 0; t < IN_THREADS && n < size; t++)
-        if (in_thread[t].alive && !in_thread[t].ended) {
-            if (g->bottom[t] != NIL)
-                n += (size_t)snprintf(text + n, size - n, "%sthread %u waits at @%x", n > 0 ? "; " : "", t,
-                                      g->slot[g->bottom[t]].pc);
-            else
-                n += (size_t)snprintf(text + n, size - n, "%sthread %u waits to join another", n > 0 ? "; " : "", t);
-        }
+    for (unsigned t = 0; t < IN_THREADS && n < size; t++) {
+        char who[16] = "main";
+        if (!in_thread[t].alive || in_thread[t].ended)
+            continue;
+        if (t > 0)
+            snprintf(who, sizeof(who), "thread %u", t);
+        const struct request *q = &exec_state[t].q;
+        if (g->bottom[t] == NIL)
+            n += (size_t)snprintf(text + n, size - n, "%s%s waits at @%x to join thread %u", n > 0 ? "; " : "", who,
+                                  q->pc, (unsigned)q->arg);
+        else
+            n += (size_t)snprintf(text + n, size - n, "%s%s waits at @%x", n > 0 ? "; " : "", who,
+                                  g->slot[g->bottom[t]].pc);
+    }
 }
 
 /* An order of the events that were executed with few switches between threads: the best of some greedy ones. */
@@ -97,22 +103,33 @@ static void steps(void)
     for (uint32_t i = 0; i < n; i++) {
         const struct slot *s = &g->slot[order[i]];
         step_of[order[i]] = i + 1;
-        printf("step %u %x %s %llx ", s->tid, s->pc, op_name(s),
-               s->loc == NIL ? 0ULL : (unsigned long long)place_address(s->loc));
+        /* of a creation or a join: of which thread */
+        printf("step %u %x %s %llx ", s->tid, s->pc, op_name(s->op),
+               s->loc == NIL ? (unsigned long long)s->arg : (unsigned long long)place_address(s->loc));
         value(s->reads && s->loc != NIL, s->log, s->old);
         value(s->writes && s->loc != NIL, s->log, s->new);
         printf("%u %u\n", s->reads && s->rf != NIL ? step_of[s->rf] : 0, s->choice);
     }
-    for (unsigned t = 0; t < IN_THREADS; t++)
-        if (in_thread[t].alive && !in_thread[t].ended && g->bottom[t] != NIL) {
+    for (unsigned t = 0; t < IN_THREADS; t++) {
+        const struct request *q = &exec_state[t].q;
+        if (!in_thread[t].alive || in_thread[t].ended)
+            continue;
+        if (g->bottom[t] != NIL) {
             const struct slot *s = &g->slot[g->bottom[t]];
-            printf("wait %u %x %s %llx\n", t, s->pc, op_name(s), (unsigned long long)place_address(s->loc));
+            printf("wait %u %x %s %llx\n", t, s->pc, op_name(s->op), (unsigned long long)place_address(s->loc));
+        } else if (exec_state[t].pending && q->op == OP_JOIN) {
+            printf("wait %u %x join %llx\n", t, q->pc, (unsigned long long)q->arg);
         }
+    }
 }
 
 void answer_failure(void)
 {
     const struct run_result *r = &run_result;
-    printf("kind %s\nmessage %s\npc %x %x %u\n", r->kind, r->message, r->pc[0], r->pc[1], r->racer);
+    printf("kind %s\nmessage %s\n", r->kind, r->message);
+    for (unsigned i = 0; i < r->marks; i++) {
+        const struct run_mark *m = &r->mark[i];
+        printf("mark %u %u %x %d %llx %s\n", m->tid, m->epoch, m->pc, m->event, (unsigned long long)m->at, m->what);
+    }
     steps();
 }

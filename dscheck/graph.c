@@ -304,7 +304,7 @@ struct effect effect_of(const struct slot *e, uint64_t old, unsigned choice)
     return f;
 }
 
-const char *op_name(const struct slot *e)
+const char *op_name(unsigned op)
 {
     static const char *const names[] = {
         [OP_LOAD] = "load",        [OP_STORE] = "store",
@@ -322,7 +322,7 @@ const char *op_name(const struct slot *e)
         [OP_CREATE] = "create",    [OP_END] = "end",
         [OP_JOIN] = "join",        [OP_CHOOSE] = "choose",
     };
-    return names[e->op];
+    return names[op];
 }
 
 /* ---- the model ---- */

@@ -140,6 +140,6 @@ void graph_index(struct frame *g);           /* count, last, create, end, bottom
 void graph_porf(struct frame *g, uint16_t e);
 void graph_copy(struct frame *to, const struct frame *from, const bool *keep, uint16_t *renamed);
 struct place *graph_place(struct frame *g, uint16_t loc);
-const char *op_name(const struct slot *e);
+const char *op_name(unsigned op);
 
 #endif

@@ -163,16 +163,13 @@ static bool asked(const struct invariant *v)
 
 static _Noreturn void broken(const struct invariant *v, const uint16_t *cut)
 {
-    uint32_t n = 0, last = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < run_traced; i++) {
         const struct slot *s = &search_graph->slot[run_trace[i].slot];
-        if (s->kind == EVENT && s->idx < cut[s->tid]) {
+        if (s->kind == EVENT && s->idx < cut[s->tid])
             run_trace[n++] = run_trace[i];
-            last = s->pc;
-        }
     }
     run_traced = n;
-    run_result.pc[1] = last;
     in_cur = &in_boot;
     in_bug("invariant", "what @%x says does not hold",
            (uint32_t)((uint64_t)(uintptr_t)v->holds - (uint64_t)in_object.base));

@@ -78,7 +78,7 @@ uint16_t place_touched(uint64_t at)
 static void touch(uint16_t loc, const struct request *q, unsigned tid)
 {
     struct location *l = &location[loc];
-    run_atomic(q->at, (size_t)1 << q->log, tid, q->pc);
+    run_atomic(q, tid);
     struct place *p = graph_place(search_graph, loc);
     if (l->touched != exec_number) {
         l->touched = exec_number;

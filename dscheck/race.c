@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { INLINE = 4, WRITES = 1, ATOMIC = 2 };
+enum { INLINE = 4, WRITES = 1, ATOMIC = 2, FREES = 4 };
 
 struct access {
     uint32_t pc;
     uint16_t epoch;
-    uint8_t tid, mask, how;
+    uint8_t tid, mask, how, op; /* op: of an atomic one */
 };
 
 struct cell {
@@ -78,24 +78,76 @@ static inline bool before(uint8_t tid, uint16_t epoch, uint8_t by, const struct 
     return tid == by || (known != NULL && known->of[tid] > (int16_t)epoch);
 }
 
-/* Two accesses that are not ordered. */
-static void meet(const struct access *a, const struct access *by)
+static struct run_mark *mark(uint32_t pc, unsigned tid, unsigned epoch, const char *before, const char *what)
 {
-    if ((a->mask & by->mask) == 0 || ((a->how | by->how) & WRITES) == 0)
-        return;
-    run_result.pc[0] = a->pc;
-    run_result.pc[1] = by->pc;
-    run_result.racer = a->tid;
-    in_bug("data race", "%s %s and %s %s are not ordered", a->how & ATOMIC ? "an atomic" : "a plain",
-           a->how & WRITES ? "write" : "read", by->how & ATOMIC ? "an atomic" : "a plain",
-           by->how & WRITES ? "write" : "read");
+    struct run_mark *m = &run_result.mark[run_result.marks++];
+    *m = (struct run_mark){.pc = pc, .epoch = (uint16_t)epoch, .tid = (uint8_t)tid};
+    snprintf(m->what, sizeof(m->what), "%s%s", before, what);
+    return m;
+}
+
+static const char *kind_of(unsigned op)
+{
+    return op < OP_ATOMIC_END ? "atomic " : "library's ";
+}
+
+static struct run_mark *mark_access(const struct access *a, const char *cell)
+{
+    bool atomic = (a->how & ATOMIC) != 0;
+    struct run_mark *m = mark(a->pc, a->tid, a->epoch, atomic ? kind_of(a->op) : "",
+                              atomic            ? op_name(a->op)
+                              : a->how & FREES  ? "free()"
+                              : a->how & WRITES ? "plain write"
+                                                : "plain read");
+    m->at = (uint64_t)cell + (unsigned)__builtin_ctz(a->mask);
+    return m;
+}
+
+static const char *text_of(const struct run_mark *m, char *text, size_t size)
+{
+    const char *article = m->what[0] == 'f' ? "" : m->what[0] == 'a' ? "an " : "a ";
+    if (m->tid == 0)
+        snprintf(text, size, "%s%s by main at @%x", article, m->what, m->pc);
+    else
+        snprintf(text, size, "%s%s by thread %u at @%x", article, m->what, m->tid, m->pc);
+    return text;
+}
+
+/* Of two accesses that are not ordered the later one is about to happen. */
+static _Noreturn __attribute__((cold, noinline)) void race(const struct access *a, const struct access *by,
+                                                           const char *cell)
+{
+    char one[96], other[96];
+    struct run_mark *m = mark_access(a, cell), *n = mark_access(by, cell);
+    m->event = (a->how & ATOMIC) != 0;
+    in_bug("data race", "%s and %s are not ordered", text_of(m, one, sizeof(one)), text_of(n, other, sizeof(other)));
+}
+
+static void meet(const struct access *a, const struct access *by, const char *cell)
+{
+    if ((a->mask & by->mask) != 0 && ((a->how | by->how) & WRITES) != 0)
+        race(a, by, cell);
+}
+
+static _Noreturn __attribute__((cold, noinline)) void heap_wrong(const char *wrong, const char *kind,
+                                                                 const char *what, uint64_t at, uint32_t pc)
+{
+    char text[96];
+    struct run_mark *m = mark(pc, in_cur->id, exec_state[in_cur->id].done, kind, what);
+    m->at = at;
+    in_bug("heap", "%s: %s", text_of(m, text, sizeof(text)), wrong);
+}
+
+_Noreturn void run_heap_wrong(const char *wrong, const struct request *q)
+{
+    heap_wrong(wrong, kind_of(q->op), op_name(q->op), q->at, q->pc);
 }
 
 /* Whether the later access says all that the plain one does: what would race with that one races with this. */
-static inline bool covered(const struct access *a, const struct access *by, const struct clock *known)
+static inline bool covered(const struct access *a, const struct access *by, const struct clock *known, const char *at)
 {
     if (!before(a->tid, a->epoch, by->tid, known)) {
-        meet(a, by);
+        meet(a, by, (const char *)((uintptr_t)at & ~(uintptr_t)7));
         return false;
     }
     return (a->mask & ~by->mask) == 0 && by->how >= a->how;
@@ -123,9 +175,10 @@ static void against_atomics(const char *cell, const struct access *by, const str
         const char *at = (const char *)place_address(s->loc);
         if (at < cell || at >= cell + 8)
             continue;
-        struct access a = {.pc = s->pc, .tid = s->tid, .how = ATOMIC | WRITES};
+        struct access a = {.pc = s->pc, .epoch = s->idx, .tid = s->tid, .how = ATOMIC, .op = s->op};
+        a.how |= s->writes ? WRITES : 0;
         a.mask = (uint8_t)(((1U << (1U << s->log)) - 1) << (at - cell));
-        meet(&a, by);
+        meet(&a, by, cell);
     }
 }
 
@@ -138,11 +191,11 @@ static void touch_plain(const char *at, unsigned mask, unsigned how, unsigned ti
     const struct clock *known = run_clock(tid, &now.epoch);
     unsigned kept = 0;
     for (unsigned i = 0; i < c->n; i++)
-        if (!covered(&c->of[i], &now, known))
+        if (!covered(&c->of[i], &now, known, at))
             c->of[kept++] = c->of[i];
     for (uint32_t *from = &c->more; *from != 0;) {
         struct other *o = &others[*from];
-        if (covered(&o->of, &now, known))
+        if (covered(&o->of, &now, known, at))
             *from = o->next;
         else
             from = &o->next;
@@ -156,24 +209,26 @@ static void touch_plain(const char *at, unsigned mask, unsigned how, unsigned ti
     c->n = (uint16_t)kept;
 }
 
-/* An atomic access lies in one cell: it is aligned. */
-void run_atomic(uint64_t address, size_t size, unsigned tid, uint32_t pc)
+/* An atomic access lies in one cell: it is aligned.  What may write counts as a write. */
+void run_atomic(const struct request *q, unsigned tid)
 {
-    struct cell *c = fresh_cell((const char *)address);
+    struct cell *c = fresh_cell((const char *)q->at);
     if (c == NULL)
         return;
     c->atomics = true;
     if (c->n == 0 && c->more == 0)
         return;
-    struct access now = {.pc = pc, .tid = (uint8_t)tid, .how = ATOMIC | WRITES};
-    now.mask = (uint8_t)(((1U << size) - 1) << (address & 7));
+    const char *cell = (const char *)(q->at & ~UINT64_C(7));
+    struct access now = {.pc = q->pc, .tid = (uint8_t)tid, .how = ATOMIC, .op = q->op};
+    now.how |= q->op == OP_LOAD || q->op == OP_AWAIT || q->op == OP_AWAIT_OVER ? 0 : WRITES;
+    now.mask = (uint8_t)(((1U << (1U << q->log)) - 1) << (q->at & 7));
     const struct clock *known = run_clock(tid, &now.epoch);
     for (unsigned i = 0; i < c->n; i++)
         if (!before(c->of[i].tid, c->of[i].epoch, now.tid, known))
-            meet(&c->of[i], &now);
+            meet(&c->of[i], &now, cell);
     for (uint32_t o = c->more; o != 0; o = others[o].next)
         if (!before(others[o].of.tid, others[o].of.epoch, now.tid, known))
-            meet(&others[o].of, &now);
+            meet(&others[o].of, &now, cell);
 }
 
 static void touch_range(const char *at, size_t size, unsigned how, unsigned tid, uint32_t pc)
@@ -193,14 +248,20 @@ void in_plain(const void *at, size_t size, bool write, uint64_t pc)
     if (in_ahead || !in_explored())
         return;
     const char *wrong = in_heap_wrong(at, size, write);
+    uint32_t from = (uint32_t)(pc - 1 - (uint64_t)in_object.base);
     in_cur->pc = pc;
-    if (wrong != NULL) {
-        run_result.pc[1] = (uint32_t)(pc - 1 - (uint64_t)in_object.base);
-        in_bug("heap", "%s", wrong);
-    }
+    if (wrong != NULL)
+        heap_wrong(wrong, "plain ", write ? "write" : "read", (uint64_t)at, from);
     if (write)
         await_plain(in_cur->id, at, size);
-    touch_range(at, size, write ? WRITES : 0, in_cur->id, (uint32_t)(pc - 1 - (uint64_t)in_object.base));
+    touch_range(at, size, write ? WRITES : 0, in_cur->id, from);
+}
+
+void in_freed(const void *at, size_t size, uint64_t pc)
+{
+    if (!in_explored())
+        return;
+    touch_range(at, size, WRITES | FREES, in_cur->id, (uint32_t)(pc - 1 - (uint64_t)in_object.base));
 }
 
 void in_leave(void);
@@ -214,8 +275,11 @@ _Noreturn void in_bug(const char *kind, const char *format, ...)
     va_start(list, format);
     vsnprintf(run_result.message, sizeof(run_result.message), format, list);
     va_end(list);
-    if (run_result.pc[1] == 0 && in_cur != &in_boot)
-        run_result.pc[1] = (uint32_t)(in_cur->pc - 1 - (uint64_t)in_object.base);
+    if (run_result.marks == 0 && in_cur != &in_boot) {
+        const struct state *s = &exec_state[in_cur->id];
+        uint64_t pc = in_cur->pc - 1 - (uint64_t)in_object.base;
+        mark(s->pending ? s->q.pc : (uint32_t)pc, in_cur->id, s->done, "", kind);
+    }
     in_ahead = false;
     in_cur = &in_boot;
     in_leave();

@@ -227,13 +227,16 @@ static void at_end(void)
         if (what != NULL) {
             run_result.executions++;
             run_waiting(text, sizeof(text));
+            in_cur = &in_boot; /* nobody's deed */
             in_bug(what, "%s", text);
         }
     }
     run_result.executions += search_counts();
     invariant_check();
-    if (all && in_heap_leak(text, sizeof(text)) != NULL)
+    if (all && in_heap_leak(text, sizeof(text)) != NULL) {
+        in_cur = &in_boot;
         in_bug("leak", "%s", text);
+    }
 }
 
 static bool next_graph(void)
@@ -377,9 +380,8 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
     exec_state[t].pending = true;
     if (q.op < OP_MEMORY_END && !add_looking()) {
         const char *wrong = in_heap_wrong((char *)q.at, (size_t)1 << q.log, q.op == OP_STORE);
-        if (wrong != NULL) {
-            in_bug("heap", "%s", wrong);
-        }
+        if (wrong != NULL)
+            run_heap_wrong(wrong, &q);
     }
     if (q.op == OP_ASSUME) {
         exec_abandoned = true;

@@ -20,12 +20,22 @@ struct run_options {
 };
 extern struct run_options run_options;
 
+/* What a failure is told by: a plain access is no event, nor is what ended the execution. */
+struct run_mark {
+    uint32_t pc;
+    uint16_t epoch; /* events of its thread before it */
+    uint8_t tid;
+    bool event;  /* it is the next event itself */
+    uint64_t at; /* 0: it has no address */
+    char what[48];
+};
+
 struct run_result {
     uint64_t executions, blocked;
     bool bug, incomplete, unsupported;
     char kind[48], message[1024];
-    uint32_t pc[2]; /* of the accesses that race, or 0 */
-    uint8_t racer;  /* thread of the earlier one */
+    struct run_mark mark[2]; /* the accesses that race; or one: what failed */
+    unsigned marks;
     unsigned threads;
     uint64_t conflicts; /* pairs of threads that met at a location, at least */
     uint64_t events;
@@ -44,8 +54,11 @@ extern volatile uint64_t run_entries; /* how often a thread has asked for someth
 
 void run_all(void);
 uint64_t place_address(uint16_t loc);
-void run_atomic(uint64_t at, size_t size, unsigned tid, uint32_t pc); /* held against plain accesses */
-void run_forget(void);                                                /* before each execution: races */
+struct request;
+void run_atomic(const struct request *q, unsigned tid); /* held against plain accesses */
+/* This one, of the thread at hand, is a wrong access to the heap. */
+_Noreturn void run_heap_wrong(const char *wrong, const struct request *q);
+void run_forget(void); /* before each execution: races */
 /* What is before a thread's next access; NULL: nothing.  Its epoch: how many events it has done. */
 const struct clock *run_clock(unsigned tid, uint16_t *epoch);
 void run_waiting(char *text, size_t size); /* who waits for what */

@@ -2,6 +2,8 @@
 /* See search.h. */
 #include "search.h"
 
+#include "revisit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,78 +93,6 @@ void search_push_place(uint16_t e, uint16_t after)
     push(PLACE, e, after);
 }
 
-/* ---- what leads to a write, and what came first ---- */
-
-static inline bool leads(const struct frame *g, uint16_t e, uint16_t w)
-{
-    return e != w && clock_has(&g->slot[w].porf, &g->slot[e]);
-}
-
-/* Whether write x had come when slot `time` was added, or leads to w. */
-static inline bool previous(const struct frame *g, uint16_t x, unsigned time, uint16_t w)
-{
-    return x != w && (write_time(g, x) <= time || leads(g, x, w));
-}
-
-static bool first_place(const struct frame *g, uint16_t o, unsigned time, uint16_t w)
-{
-    for (uint16_t x = g->slot[o].after; x != NIL; x = g->slot[x].after)
-        if (previous(g, x, time, w))
-            return false;
-    for (uint16_t r = g->slot[o].readers; r != NIL; r = g->slot[r].reader)
-        if (r < time)
-            return false;
-    return true;
-}
-
-/* Whether slot e did what comes first: a read takes the latest value, a write is the latest, of those that had come. */
-static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
-{
-    const struct slot *s = &g->slot[e];
-    if (s->kind == BOTTOM)
-        return s->cause == NIL || leads(g, s->cause, w);
-    if (s->kind == WPART)
-        return first_place(g, s->link, e, w);
-    if (s->choice != 0)
-        return false;
-    if (s->loc == NIL)
-        return true;
-    if (s->reads) {
-        if (s->rf != NIL && !previous(g, s->rf, e, w))
-            return false;
-        uint16_t x = s->rf == NIL ? g->place[s->loc].first : g->slot[s->rf].after;
-        for (; x != NIL; x = g->slot[x].after)
-            if (x != e && previous(g, x, e, w))
-                return false;
-    }
-    return !s->writes || write_time(g, e) != e || first_place(g, e, e, w);
-}
-
-static inline bool goes(const struct frame *g, uint16_t i, uint16_t r, uint16_t w)
-{
-    const struct slot *s = &g->slot[i];
-    if (i <= r || i == w)
-        return false;
-    if (s->kind == WPART)
-        return s->link != w && !leads(g, s->link, w);
-    return s->kind == BOTTOM || !leads(g, i, w);
-}
-
-static bool may_revisit(const struct frame *g, uint16_t r, uint16_t w)
-{
-    if (!did_first(g, r, w))
-        return false;
-    for (uint32_t i = r + 1U; i < g->n; i++)
-        if (goes(g, (uint16_t)i, r, w) && !did_first(g, (uint16_t)i, w))
-            return false;
-    for (uint32_t i = 0; i < r; i++) {
-        const struct slot *s = &g->slot[i];
-        if (s->kind == BOTTOM && s->cause != NIL && (s->cause == r || goes(g, s->cause, r, w)))
-            return false;
-    }
-    return true;
-}
-
 void search_push_revisits(uint16_t w)
 {
     struct frame *g = search_graph;
@@ -170,7 +100,7 @@ void search_push_revisits(uint16_t w)
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
         if (s->loc == loc && s->kind == EVENT && s->reads && i != w && s->rf != w &&
-            !clock_has(&g->slot[w].porf, s) && may_revisit(g, (uint16_t)i, w))
+            !clock_has(&g->slot[w].porf, s) && revisit_may(g, (uint16_t)i, w))
             push(REVISIT, w, NIL)->r = (uint16_t)i;
     }
 }
@@ -306,7 +236,7 @@ static bool apply_revisit(const struct item *i)
     struct frame *g = search_graph;
     uint16_t w = i->e, r = i->r;
     for (uint32_t s = 0; s < g->n; s++)
-        keep[s] = !goes(g, (uint16_t)s, r, w);
+        keep[s] = !revisit_drops(g, (uint16_t)s, r, w);
     struct frame *to = new_frame();
     graph_copy(to, g, keep, renamed);
     search_graph = g = to;
@@ -366,7 +296,7 @@ static void push_steals(uint16_t e, uint8_t choice)
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
         if (s->loc == loc && s->kind == EVENT && s->reads && i != e && !clock_has(&g->slot[e].porf, s) &&
-            (i == other || goes(g, other, (uint16_t)i, e)) && may_revisit(g, (uint16_t)i, e)) {
+            (i == other || revisit_drops(g, other, (uint16_t)i, e)) && revisit_may(g, (uint16_t)i, e)) {
             struct item *made = push(STEAL, e, rf);
             made->choice = choice;
             made->r = (uint16_t)i;

@@ -138,9 +138,30 @@ static inline void stub_ready(struct stub_worker *me, struct stub_fibre *f, enum
     stub_notify(placed);
 }
 
-static inline struct stub_fibre *stub_next(struct stub_worker *me, bool hard)
+static inline bool stub_spawn(struct stub_worker *me, struct stub_fibre *spawner, struct stub_fibre *f)
 {
-    struct stub_fibre *f = (struct stub_fibre *)(void *)stub_sched->next(&me->pub, hard);
+    assert(!f->ready && !spawner->ready);
+    f->ready = true;
+    f->made++;
+    int placed = stub_sched->ready(&me->pub, &f->pub, TN_SPAWNED);
+    if (placed == TN_RUN_NOW) {
+        f->ready = false;
+        f->runs++;
+        stub_ready(me, spawner, TN_DISPLACED);
+        return true;
+    }
+    if (placed == EAGAIN) {
+        f->ready = false;
+        f->made--;
+        return false;
+    }
+    stub_notify(placed);
+    return true;
+}
+
+static inline struct stub_fibre *stub_ran(struct stub_worker *me, struct tn_fibre *next)
+{
+    struct stub_fibre *f = (struct stub_fibre *)(void *)next;
     if (f == NULL)
         return NULL;
     assert(f->ready); /* else it came out twice */
@@ -150,6 +171,11 @@ static inline struct stub_fibre *stub_next(struct stub_worker *me, bool hard)
     return f;
 }
 
+static inline struct stub_fibre *stub_next(struct stub_worker *me, bool hard)
+{
+    return stub_ran(me, stub_sched->next(&me->pub, hard));
+}
+
 static inline unsigned stub_steal(struct stub_worker *me, struct stub_worker *victim)
 {
     return stub_sched->steal != NULL ? stub_sched->steal(&me->pub, &victim->pub) : 0;
@@ -157,18 +183,46 @@ static inline unsigned stub_steal(struct stub_worker *me, struct stub_worker *vi
 
 /* ---- the worker's loop ---- */
 
+static inline struct stub_worker *stub_victim(struct stub_worker *me, unsigned attempt)
+{
+    if (stub_sched->victim != NULL) {
+        struct tn_worker *v = stub_sched->victim(&me->pub, attempt);
+        return v != NULL ? &stub_worker[v->index] : NULL;
+    }
+    uint32_t used = atomic_load_explicit(&stub_cluster.used, memory_order_acquire); /* U0 acquire */
+    return attempt + 1 < used ? &stub_worker[(me->pub.index + attempt + 1) % used] : NULL;
+}
+
+/* Sooner than in the core, so that executions are the shorter. */
+enum { STUB_LOOK_UP = 8 };
+
+static inline struct stub_fibre *stub_yield(struct stub_worker *me, struct stub_fibre *f)
+{
+    bool fair = ++me->ticks % STUB_LOOK_UP == 0;
+    struct stub_worker *victim;
+    for (unsigned attempt = 0; fair && (victim = stub_victim(me, attempt)) != NULL; attempt++)
+        if (stub_steal(me, victim) != 0)
+            break; /* steal_in_passing() */
+    struct tn_fibre *(*next)(struct tn_worker *, bool) =
+        stub_sched->next_of_yield != NULL ? stub_sched->next_of_yield : stub_sched->next;
+    struct stub_fibre *other = stub_ran(me, next(&me->pub, fair));
+    if (other == NULL)
+        return f;
+    stub_ready(me, f, TN_YIELDED);
+    return other;
+}
+
 static inline struct stub_fibre *stub_search(struct stub_worker *me)
 {
     if (!me->searching) {
         me->searching = true;
         tn_idle_search_begin(&stub_idle);
     }
-    for (uint32_t i = 1; i < stub_cluster.slots; i++) { /* the others, in turn: the order is no matter here */
-        struct stub_worker *victim = &stub_worker[(me->pub.index + i) % stub_cluster.slots];
-        struct stub_fibre *f;
+    struct stub_worker *victim;
+    struct stub_fibre *f;
+    for (unsigned attempt = 0; (victim = stub_victim(me, attempt)) != NULL; attempt++)
         if (stub_steal(me, victim) != 0 && (f = stub_next(me, false)) != NULL)
             return f;
-    }
     return stub_next(me, false);
 }
 
@@ -178,13 +232,9 @@ enum { STUB_WATCH_NS = 60000, STUB_WATCH_MAX_NS = 2000000 };
 static const tn_time STUB_FAR = UINT64_C(1) << 60;
 static tn_time stub_earliest = UINT64_MAX;
 
-static inline void stub_park(struct stub_worker *me)
+/* Announced: sleep, or look again. */
+static inline void stub_stay(struct stub_worker *me)
 {
-    if (me->searching) {
-        me->searching = false;
-        tn_idle_search_end(&stub_idle);
-    }
-    tn_idle_announce(&stub_idle, &me->slot, TN_SLOT_PARKED);
     enum tn_work work = stub_sched->may_have_work(&me->pub);
     if (work != TN_WORK_SOME) {
         tn_time deadline = stub_earliest;
@@ -200,6 +250,22 @@ static inline void stub_park(struct stub_worker *me)
     }
     if (!tn_idle_withdraw(&stub_idle, &me->slot))
         me->searching = true; /* by whoever woke us */
+}
+
+static inline void stub_park(struct stub_worker *me)
+{
+    if (me->searching) {
+        me->searching = false;
+        tn_idle_search_end(&stub_idle);
+    }
+    tn_idle_announce(&stub_idle, &me->slot, TN_SLOT_PARKED);
+    stub_stay(me);
+}
+
+static inline void stub_asleep(struct stub_worker *me)
+{
+    tn_idle_announce(&stub_idle, &me->slot, TN_SLOT_PARKED);
+    me->asleep = true;
 }
 
 static inline void stub_search_over(struct stub_worker *me)
@@ -231,11 +297,30 @@ static inline void stub_hand_watch_on(struct stub_worker *me)
 static inline struct stub_fibre *stub_get(struct stub_worker *me)
 {
     struct stub_fibre *f;
+    if (me->asleep) {
+        me->asleep = false;
+        stub_stay(me);
+    }
     while ((f = stub_next(me, false)) == NULL && (f = stub_search(me)) == NULL)
         stub_park(me);
     stub_search_over(me);
     stub_hand_watch_on(me);
     return f;
+}
+
+static inline void stub_absent(struct stub_worker *me)
+{
+    assert(me->pub.index + 1 == stub_cluster.slots);
+    tn_idle_leave(&stub_idle, &me->slot);
+    atomic_store_explicit(&stub_cluster.used, me->pub.index, memory_order_relaxed); /* relaxed: no thread is there */
+}
+
+static inline void stub_join(struct stub_worker *me)
+{
+    atomic_store_explicit(&stub_cluster.used, me->pub.index + 1, memory_order_release); /* U0 release */
+    tn_idle_join(&stub_idle, &me->slot);
+    if (stub_sched->worker_join != NULL)
+        stub_sched->worker_join(&me->pub);
 }
 
 static inline void stub_leave(struct stub_worker *me)

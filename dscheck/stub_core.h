@@ -21,6 +21,8 @@ struct stub_worker {
     struct tn_worker pub;
     struct tn_idle_slot slot;
     bool searching;   /* its own */
+    bool asleep;      /* its own: it begins so */
+    unsigned ticks;   /* its own: yields */
     tn_time watch_ns; /* its own */
 };
 
@@ -48,12 +50,26 @@ static inline void stub_fini(void);
 /* By the owner of the fibre: make it ready on worker `me`, or from outside with NULL. */
 static inline void stub_ready(struct stub_worker *me, struct stub_fibre *f, enum tn_why why);
 
+/* `spawner`, which runs on `me`, spawns f. Where the module says so f runs at once, and the spawner is made ready. False: the
+ * module refused f. */
+static inline bool stub_spawn(struct stub_worker *me, struct stub_fibre *spawner, struct stub_fibre *f);
+
+/* `f`, which runs on `me`, yields. Returns who runs then; f itself where there is nobody else. */
+static inline struct stub_fibre *stub_yield(struct stub_worker *me, struct stub_fibre *f);
+
 /* One call of next() or steal(); a fibre that next() returns runs. */
 static inline struct stub_fibre *stub_next(struct stub_worker *me, bool hard);
 static inline unsigned stub_steal(struct stub_worker *me, struct stub_worker *victim);
 
+/* Before the threads are there: the worker has parked, and looked in vain; its loop goes on from there. */
+static inline void stub_asleep(struct stub_worker *me);
+
 /* The worker's loop until it has a fibre to run: next, search, park.  It goes on for as long as there is none. */
 static inline struct stub_fibre *stub_get(struct stub_worker *me);
+
+/* Before the threads are there: the last worker is none yet; on its thread: it becomes one. */
+static inline void stub_absent(struct stub_worker *me);
+static inline void stub_join(struct stub_worker *me);
 
 /* The worker leaves; the caller uses it no more. */
 static inline void stub_leave(struct stub_worker *me);

@@ -17,6 +17,8 @@ struct block {
     size_t size, room;
     unsigned char *known; /* a bit a byte: has been written */
     bool freed, reused;
+    uint32_t from, freed_from; /* who allocated it, and freed it: places in the code */
+    uint8_t freed_by;
 };
 
 static struct heap {
@@ -73,6 +75,23 @@ const char *in_heap_block(unsigned thread, unsigned i, size_t *size)
     return heap[thread].block[i].at;
 }
 
+/* Of the call that is under way. */
+static uint32_t here(void)
+{
+    return (uint32_t)(in_cur->pc - 1 - (uint64_t)in_object.base);
+}
+
+/* Who freed a block, and where. */
+static __attribute__((cold, noinline)) const char *freed_text(const struct block *b, const char *what)
+{
+    static char text[128];
+    if (b->freed_by == 0)
+        snprintf(text, sizeof(text), "%s that main has freed at @%x", what, b->freed_from);
+    else
+        snprintf(text, sizeof(text), "%s that thread %u has freed at @%x", what, b->freed_by, b->freed_from);
+    return text;
+}
+
 static void *allocate(size_t size, size_t align, bool zero)
 {
     unsigned t = in_cur->id;
@@ -111,6 +130,7 @@ static void *allocate(size_t size, size_t align, bool zero)
     }
     b->size = size;
     b->freed = b->reused = false;
+    b->from = here();
     if (b->known != NULL)
         memset(b->known, zero ? 0xff : 0, room / 8 + 1);
     memset(b->at, zero ? 0 : 0xa5, room);
@@ -118,6 +138,7 @@ static void *allocate(size_t size, size_t align, bool zero)
 }
 
 void *ex_malloc(size_t size);
+char *ex_strdup(const char *s);
 void *ex_calloc(size_t n, size_t size);
 void *ex_realloc(void *p, size_t size);
 void *ex_aligned_alloc(size_t align, size_t size);
@@ -128,6 +149,19 @@ void *ex_malloc(size_t size)
 {
     IN_CALL();
     return allocate(size, GRAIN, false);
+}
+
+char *ex_strdup(const char *s)
+{
+    IN_CALL();
+    size_t n = strlen(s) + 1;
+    in_plain(s, n, false, in_cur->pc);
+    char *to = allocate(n, GRAIN, false);
+    if (to != NULL) {
+        in_plain(to, n, true, in_cur->pc);
+        memcpy(to, s, n);
+    }
+    return to;
 }
 
 void *ex_calloc(size_t n, size_t size)
@@ -159,9 +193,11 @@ static void release(void *p)
     if (b == NULL || b->at != p)
         in_bug("invalid free", "free() of what is not the start of a block");
     if (b->freed)
-        in_bug("double free", "free() of a block that is free already");
-    in_plain(b->at, b->size, true, in_cur->pc); /* races with whoever may still use it */
+        in_bug("double free", "%s", freed_text(b, "free() of a block"));
+    in_freed(b->at, b->size, in_cur->pc);
     b->freed = true;
+    b->freed_by = in_cur->id;
+    b->freed_from = here();
     b->reused = block_at(p) >= heap[in_cur->id].block && block_at(p) < heap[in_cur->id].block + BLOCKS;
 }
 
@@ -201,7 +237,7 @@ const char *in_heap_wrong(const char *at, size_t size, bool write)
         return at >= in_thread[t].high ? "an access to the heap outside all blocks" : NULL;
     }
     if (b->freed && at + size > b->at && at < b->at + b->room)
-        return "use after free";
+        return freed_text(b, "use after free, of a block");
     if (at < b->at || at + size > b->at + b->size)
         return "an access out of the bounds of a block of the heap";
     if (b->known != NULL) {
@@ -261,8 +297,10 @@ const char *in_heap_leak(char *text, size_t size)
     for (unsigned t = 0; t < used; t++)
         for (unsigned i = 0; i < heap[t].n; i++)
             if (!heap[t].block[i].freed && !reached[t][i]) {
-                snprintf(text, size, "a block of %zu bytes is never freed, and nothing points to it any more",
-                         heap[t].block[i].size);
+                const struct block *b = &heap[t].block[i];
+                snprintf(text, size,
+                         "a block of %zu bytes, allocated at @%x, is never freed, and nothing points to it", b->size,
+                         b->from);
                 return text;
             }
     return NULL;

@@ -116,6 +116,8 @@ void in_invariant_end(void);
 
 /* A plain access, from the code at pc. */
 void in_plain(const void *at, size_t size, bool write, uint64_t pc);
+/* Bytes that a free(), called at pc, takes from whoever may still use them. */
+void in_freed(const void *at, size_t size, uint64_t pc);
 /* The code under test did something wrong; does not return to it. */
 _Noreturn void in_bug(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

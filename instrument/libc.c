@@ -3,6 +3,9 @@
 #define _GNU_SOURCE
 #include "instrument.h"
 
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -83,6 +86,108 @@ char *ex_strcpy(char *to, const char *from)
     return memcpy(to, from, n);
 }
 
+int ex_strncmp(const char *a, const char *b, size_t n);
+int ex_strncmp(const char *a, const char *b, size_t n)
+{
+    IN_CALL();
+    size_t i = 0;
+    while (i < n && a[i] == b[i] && a[i] != '\0')
+        i++;
+    reads(a, i < n ? i + 1 : n);
+    reads(b, i < n ? i + 1 : n);
+    return strncmp(a, b, n);
+}
+
+char *ex_strncpy(char *to, const char *from, size_t n);
+char *ex_strncpy(char *to, const char *from, size_t n)
+{
+    IN_CALL();
+    size_t length = strnlen(from, n);
+    reads(from, length < n ? length + 1 : n);
+    writes(to, n);
+    memset(to, 0, n);
+    return memcpy(to, from, length);
+}
+
+char *ex_strcat(char *to, const char *from);
+char *ex_strcat(char *to, const char *from)
+{
+    IN_CALL();
+    size_t length = strlen(to), n = strlen(from) + 1;
+    reads(to, length + 1);
+    reads(from, n);
+    writes(to + length, n);
+    memcpy(to + length, from, n);
+    return to;
+}
+
+/* As far as they look, or to the end of the string. */
+char *ex_strchr(const char *s, int c);
+char *ex_strchr(const char *s, int c)
+{
+    IN_CALL();
+    char *found = strchr(s, c);
+    reads(s, found != NULL ? (size_t)(found - s) + 1 : strlen(s) + 1);
+    return found;
+}
+
+char *ex_strrchr(const char *s, int c);
+char *ex_strrchr(const char *s, int c)
+{
+    IN_CALL();
+    reads(s, strlen(s) + 1);
+    return strrchr(s, c);
+}
+
+char *ex_strstr(const char *s, const char *what);
+char *ex_strstr(const char *s, const char *what)
+{
+    IN_CALL();
+    char *found = strstr(s, what);
+    reads(what, strlen(what) + 1);
+    reads(s, found != NULL ? (size_t)(found - s) + strlen(what) : strlen(s) + 1);
+    return found;
+}
+
+void *ex_memchr(const void *p, int c, size_t n);
+void *ex_memchr(const void *p, int c, size_t n)
+{
+    IN_CALL();
+    char *found = memchr(p, c, n);
+    reads(p, found != NULL ? (size_t)(found - (const char *)p) + 1 : n);
+    return found;
+}
+
+static int format_into(char *to, size_t size, const char *format, va_list list)
+{
+    int n = vsnprintf(to, size, format, list);
+    if (n >= 0 && size > 0)
+        writes(to, (size_t)n < size ? (size_t)n + 1 : size);
+    return n;
+}
+
+int ex_snprintf(char *to, size_t size, const char *format, ...);
+int ex_snprintf(char *to, size_t size, const char *format, ...)
+{
+    IN_CALL();
+    va_list list;
+    va_start(list, format);
+    int n = format_into(to, size, format, list);
+    va_end(list);
+    return n;
+}
+
+int ex_sprintf(char *to, const char *format, ...);
+int ex_sprintf(char *to, const char *format, ...)
+{
+    IN_CALL();
+    va_list list;
+    va_start(list, format);
+    int n = format_into(to, (size_t)INT_MAX, format, list);
+    va_end(list);
+    return n;
+}
+
 /* ---- ends ---- */
 
 _Noreturn void ex___assert_fail(const char *text, const char *file, unsigned line, const char *function);
@@ -130,6 +235,17 @@ void *ex_null(void);
 void *ex_null(void)
 {
     return NULL;
+}
+
+time_t ex_time(time_t *t);
+time_t ex_time(time_t *t)
+{
+    IN_CALL();
+    if (t != NULL) {
+        writes(t, sizeof(*t));
+        *t = 1;
+    }
+    return 1;
 }
 
 int ex_clock_gettime(clockid_t id, struct timespec *t);

@@ -98,7 +98,6 @@ void in_world_init(void)
         in_thread[t].id = (uint8_t)t;
         in_thread[t].low = low + IN_TLS;
         in_thread[t].high = low + IN_TLS + IN_STACK;
-        mprotect(low + IN_TLS, 4096, PROT_NONE); /* below the stack */
     }
 }
 
@@ -132,12 +131,19 @@ static void *run_main(void *arg)
 {
     static char name[] = "program", *argv[] = {name, NULL};
     (void)arg;
-    return (void *)(intptr_t)in_object.main(1, argv);
+    int code = in_object.main(1, argv);
+    in_cur->pc = 0;
+    if (code != 0)
+        in_bug("exit", "main returned %d", code);
+    return NULL;
 }
 
 void in_thread_start(unsigned id, unsigned parent, void *(*fn)(void *), void *arg)
 {
+    static unsigned guarded; /* threads whose stacks have a guard below them; their numbers come in order */
     struct in_thread *t = &in_thread[id];
+    for (; guarded <= id; guarded++)
+        mprotect(in_thread[guarded].low, 4096, PROT_NONE);
     t->fn = id == 0 ? run_main : fn;
     t->arg = arg;
     t->parent = (uint8_t)parent;

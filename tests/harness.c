@@ -19,12 +19,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *suite_name;
 static uint64_t seed;
 static unsigned watchdog_seconds = 60;
+static bool all_good = true; /* under the lock */
 
 /* ---- the watchdog ---- */
 
 static char hang_message[256];
 static unsigned hang_seconds;
 static double cpu_at_begin, cpu_last; /* of the test, of the last look */
+static bool slept;                    /* at the last look */
 
 static double cpu_now(void)
 {
@@ -34,18 +36,28 @@ static double cpu_now(void)
 }
 
 /* The time is up. On a busy machine that says little, so what counts is the processor time that the test has had: next to
- * none since the last look, then it sleeps; as much as the time on two processors, then it runs in circles. */
-static void hang(int signal)
+ * none at two looks in a row, then it sleeps (at one only, somebody had stopped the process); as much as the time on two
+ * processors, then it runs in circles. */
+static void hang(int number)
 {
-    (void)signal;
+    (void)number;
     double cpu = cpu_now();
     bool sleeps = cpu - cpu_last<0.005 * hang_seconds, circles = cpu - cpu_at_begin> 2.0 * hang_seconds;
+    bool hangs = (sleeps && slept) || circles;
     cpu_last = cpu;
-    if (!sleeps && !circles) {
+    slept = sleeps;
+    if (!hangs) {
         alarm(hang_seconds);
         return;
     }
     (void)!write(STDERR_FILENO, hang_message, strlen(hang_message));
+    sigset_t again;
+    sigemptyset(&again);
+    sigaddset(&again, SIGALRM);
+    signal(SIGALRM, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+    alarm(20); /* where the dump hangs too */
+    tn_dump(STDERR_FILENO);
     _exit(1);
 }
 
@@ -61,6 +73,7 @@ void harness_watchdog(unsigned seconds)
              suite_name, test != NULL ? test->pName : "?", seconds, seed, test != NULL ? test->pName : "");
     hang_seconds = seconds;
     cpu_at_begin = cpu_last = cpu_now();
+    slept = false;
     signal(SIGALRM, hang);
     alarm(seconds);
 }
@@ -87,6 +100,7 @@ bool harness_check(bool good, const char *text, const char *file, unsigned line)
 {
     pthread_mutex_lock(&lock);
     CU_assertImplementation(good, line, text, file, "", CU_FALSE);
+    all_good = all_good && good;
     pthread_mutex_unlock(&lock);
     return good;
 }
@@ -143,6 +157,18 @@ uint64_t harness_seed(void)
     return seed;
 }
 
+bool harness_round(uint64_t of_round)
+{
+    pthread_mutex_lock(&lock);
+    bool go_on = all_good;
+    pthread_mutex_unlock(&lock);
+    if (go_on) {
+        seed = of_round;
+        harness_watchdog(patience());
+    }
+    return go_on;
+}
+
 uint64_t harness_random(uint64_t *state) /* SplitMix64 */
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
@@ -153,7 +179,8 @@ uint64_t harness_random(uint64_t *state) /* SplitMix64 */
 
 /* ---- children ---- */
 
-int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
+/* `until`: when it has said that, it has a second more, and is ended. */
+static int run_child(int (*fn)(void *), void *arg, char *err, size_t size, const char *until)
 {
     int pipe_fd[2], status = -1;
     size_t length = 0;
@@ -165,7 +192,7 @@ int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
         close(pipe_fd[0]);
         dup2(pipe_fd[1], STDERR_FILENO);
         close(pipe_fd[1]);
-        alarm(patience() / 2);
+        harness_watchdog(patience() / 2);
         _exit(fn(arg));
     }
     close(pipe_fd[1]);
@@ -177,6 +204,14 @@ int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
         for (ssize_t i = 0; i < got; i++)
             if (length + 1 < size)
                 err[length++] = piece[i];
+        if (until == NULL)
+            continue;
+        err[length] = '\0';
+        if (strstr(err, until) != NULL) {
+            until = NULL;
+            nap_us(1000000);
+            kill(child, SIGTERM);
+        }
     }
     close(pipe_fd[0]);
     if (size != 0)
@@ -184,6 +219,16 @@ int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
     if (child > 0)
         waitpid(child, &status, 0);
     return status;
+}
+
+int harness_child(int (*fn)(void *), void *arg, char *err, size_t size)
+{
+    return run_child(fn, arg, err, size, NULL);
+}
+
+int harness_child_until(const char *text, int (*fn)(void *), void *arg, char *err, size_t size)
+{
+    return run_child(fn, arg, err, size, text);
 }
 
 bool exited(int status, int code)
@@ -198,18 +243,47 @@ bool killed(int status, int signal)
 
 /* ---- looking around ---- */
 
+/* A thread that has been joined is still listed for a moment. The kernel marks it before it lets the joiner go on. */
+static bool has_ended(const char *thread)
+{
+    enum { PF_EXITING = 4 }; /* in the ninth field of its stat; the second, in parentheses, may hold anything */
+    char path[320], text[512];
+    unsigned flags = PF_EXITING;
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", thread);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return true;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    const char *at = strrchr(text, ')');
+    return at == NULL || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 || (flags & PF_EXITING) != 0;
+}
+
 unsigned harness_count(const char *directory)
 {
     char path[64];
     unsigned n = 0;
+    bool threads = strcmp(directory, "task") == 0;
     snprintf(path, sizeof path, "/proc/self/%s", directory);
     DIR *d = opendir(path);
     if (d == NULL)
         return 0;
     for (struct dirent *e; (e = readdir(d)) != NULL;)
-        n += e->d_name[0] != '.';
+        n += e->d_name[0] != '.' && !(threads && has_ended(e->d_name));
     closedir(d);
     return n;
+}
+
+bool harness_sleeps(pid_t thread)
+{
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *in = fopen(path, "r");
+    if (in == NULL)
+        return false;
+    const char *end = fgets(line, sizeof line, in) != NULL ? strrchr(line, ')') : NULL; /* of its name */
+    fclose(in);
+    return end != NULL && end[1] == ' ' && end[2] == 'S';
 }
 
 uint64_t counter(const tn_cluster *cluster, const char *name)

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tenter.h"
 
@@ -47,6 +48,10 @@ void harness_note(const char *format, ...) __attribute__((format(printf, 1, 2)))
 uint64_t harness_seed(void);
 uint64_t harness_random(uint64_t *state);
 
+/* Of a test of many rounds, each with its own seed: true while all has gone well. Then a replay begins with this round, and
+ * the watchdog anew. */
+bool harness_round(uint64_t seed);
+
 /* Seconds of the watchdog for the test that runs, and for each test of the suite: 60 if nothing is said. */
 void harness_watchdog(unsigned seconds);
 void harness_patience(unsigned seconds);
@@ -54,11 +59,16 @@ void harness_patience(unsigned seconds);
 /* A child process that calls fn(arg) and exits with what it returns. Its standard error is captured. Returns
  * the wait status. Call it while no runtime runs. */
 int harness_child(int (*fn)(void *), void *arg, char *err, size_t size);
+/* One that does not end by itself: by SIGTERM, when it has said `text` and a second more has gone by. */
+int harness_child_until(const char *text, int (*fn)(void *), void *arg, char *err, size_t size);
 bool exited(int status, int code);
 bool killed(int status, int signal);
 
-/* Entries in a directory of /proc/self: "task" counts threads, "fd" descriptors. */
+/* Entries in a directory of /proc/self: "task" counts threads that have not ended, "fd" descriptors. */
 unsigned harness_count(const char *directory);
+
+/* Does that thread of this process sleep in the kernel? False too where there is none. */
+bool harness_sleeps(pid_t thread);
 
 /* The value of a counter by name; UINT64_MAX: there is none. */
 uint64_t counter(const tn_cluster *cluster, const char *name);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Exceptions of C++ belong to the fibre: one that is being handled, or is on its way through destructors that switch.
+// Exceptions of C++ belong to the fibre: one that is being handled, or is on its way through destructors that switch. And
+// so does errno.
 #include <tenter.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -35,6 +37,9 @@ static void *throws(void *arg)
             for (long k = 0; k <= id % 3; k++)
                 tn_yield();
             wrong += caught != message(id);
+            errno = static_cast<int>(id);
+            tn_yield_hard();
+            wrong += errno != static_cast<int>(id);
             try {
                 throw;
             } catch (const std::string &again) {

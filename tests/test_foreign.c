@@ -258,6 +258,13 @@ static bool may_dump(void)
     int rc = tn_dump(fd);
     return close(fd) == 0 && rc == 0;
 }
+static bool has_errno(void)
+{
+    errno_set(7);
+    bool same = *tn_errno() == 7 && errno == 7;
+    errno = 8;
+    return same && errno_get() == 8;
+}
 static bool may_describe(void)
 {
     return tn_describe(NULL, 0) > 10;
@@ -291,6 +298,7 @@ static const struct row {
     {"tn_stack_used", may_ask_use},
     {"tn_stack_peak", may_ask_peak},
     {"tn_cluster_self", is_in_no_cluster},
+    {"tn_errno", has_errno},
     {"tn_yield", may_yield},
     {"tn_yield_hard", may_yield_hard},
     {"tn_sleep_until", no_sleep_until},

@@ -176,8 +176,7 @@ static void *fork_and(void *arg)
     pid_t child = fork();
     if (child == 0) {
         dup2(out[1], STDERR_FILENO);
-        signal(SIGALRM, SIG_DFL); /* the harness has its own */
-        alarm(30);
+        harness_watchdog(30);
         if (in->fn == NULL)
             return NULL; /* out of the fibre's function */
         _exit(in->fn());

@@ -46,14 +46,17 @@ static uint64_t sleeps(void)
     return counter(cl, "park") + counter(cl, "watch");
 }
 
-/* Idle and blocked: nothing is counted any more. */
-static void stays_quiet(void)
+/* Idle and blocked: sooner or later nothing is counted any more. */
+static void becomes_quiet(void)
 {
-    uint64_t before = sleeps(), switches = counter(cl, "switch"), tries = counter(cl, "steal_try");
-    nap_us(50000);
-    CHECK(sleeps() - before <= 2);
-    CHECK_EQUAL(counter(cl, "switch"), switches);
-    CHECK(counter(cl, "steal_try") - tries <= 8);
+    for (int i = 0; i < 100; i++) {
+        uint64_t before = sleeps() + counter(cl, "switch") + counter(cl, "steal_try");
+        nap_us(50000);
+        if (sleeps() + counter(cl, "switch") + counter(cl, "steal_try") == before)
+            return;
+    }
+    harness_note("it is never quiet");
+    CHECK(false);
 }
 
 static void test_block(void)
@@ -68,13 +71,11 @@ static void test_block(void)
             c.poller = source ? "null:park=source" : "null:park=word";
             start(c);
             CHECK(EVENTUALLY(sleeps() >= 2));
-            nap_us(2000);
-            stays_quiet();
+            becomes_quiet();
             for (int i = 0; i < 50; i++) /* each wakes somebody */
                 spawn_and_join(echo, NULL);
             CHECK(EVENTUALLY(sleeps() >= 3));
-            nap_us(20000);
-            stays_quiet();
+            becomes_quiet();
             stop();
         }
 }
@@ -95,7 +96,8 @@ static void test_spin(void)
     stop();
 }
 
-/* spin_us tells spin-block from block: a worker that spins for long has not parked yet when work comes. */
+/* spin_us tells spin-block from block: a worker that spins for long has not parked yet when work comes; if that takes more
+ * than the second that it spins, once a second. */
 static void test_spin_block(void)
 {
     if (!counting())
@@ -104,15 +106,17 @@ static void test_spin_block(void)
         struct tn_config c = with(1, NULL);
         c.idle = TN_IDLE_SPIN_BLOCK;
         c.spin_us = k ? 1000000 : 0;
+        tn_time began = tn_now();
         start(c);
-        for (int i = 0; i < 20; i++) {
+        for (unsigned i = 0; i < 20; i++) {
             spawn_and_join(echo, NULL);
-            nap_us(1000);
+            if (k == 0)
+                CHECK(EVENTUALLY(sleeps() > i));
+            else
+                nap_us(1000);
         }
-        if (k == 0)
-            CHECK(sleeps() >= 10);
-        else
-            CHECK_EQUAL(sleeps(), 0);
+        if (k == 1)
+            CHECK(sleeps() <= (tn_now() - began) / 1000000000);
         stop();
     }
 }

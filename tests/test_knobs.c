@@ -100,6 +100,11 @@ static void *until_full(void *wanted)
         CHECK_EQUAL(tn_spawn(&f, NULL, nothing, NULL), EAGAIN); /* and stays refused */
         if (counting())
             CHECK_EQUAL(mine("refused") - refused, 2);
+        uint64_t refills = mine("stack_refill");
+        for (int i = 0; i < 200; i++) /* each gives back the stack that it had taken */
+            CHECK_EQUAL(tn_spawn(&f, NULL, nothing, NULL), EAGAIN);
+        if (counting())
+            CHECK(mine("stack_refill") - refills <= 1);
         tn_yield(); /* one runs: there is room for one again */
         CHECK_EQUAL(tn_spawn(NULL, NULL, nothing, NULL), 0);
     }
@@ -351,6 +356,7 @@ static void test_bad_values(void)
         {"fifo:nearest=0", "nearest=0", "1 to 4096"},
         {"fifo:place=here", "place=here", "waker|home"},
         {"fifo:privat=1", "no knob 'privat", "private"},
+        {"fifo:whatever=1", "no knob 'whatever'; it has layout, capacity", "place"},
         {"lifo:layout", "layout", "layout"},
         {"skeleton:capacity=4", "capacity", "none"},
         {"lifo:", "", ""},

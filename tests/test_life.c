@@ -159,6 +159,29 @@ static void *across(void *other)
     return NULL;
 }
 
+/* What tn_run would begin, nobody could wait for: it is refused before it begins. */
+static atomic_uint begun;
+
+static void *begins(void *arg)
+{
+    atomic_fetch_add(&begun, 1);
+    return arg;
+}
+
+static void *runs_another(void *arg)
+{
+    void *value = arg;
+    CHECK_EQUAL(tn_run(NULL, begins, NULL, &value), EPERM);
+    CHECK(value == arg);
+    return arg;
+}
+
+static void test_run_in_fibre(void)
+{
+    CHECK_EQUAL(tn_run(NULL, runs_another, &begun, NULL), 0);
+    CHECK_EQUAL(atomic_load(&begun), 0);
+}
+
 static void test_across_runtimes(void)
 {
     struct tn_config c = with(1, NULL);
@@ -215,6 +238,29 @@ static void test_stop(void)
         CHECK_EQUAL(tn_stop(rt), 0);
     }
     CHECK_EQUAL(harness_count("fd"), descriptors);
+}
+
+/* A fibre that goes on right where its child has ended, again and again: its worker notices all the same that it shall
+ * leave, at whichever of the two moments it looks up. */
+static void *spawns_and_joins_for_ever(void *arg)
+{
+    for (tn_fibre *f;;)
+        if (tn_spawn(&f, NULL, begins, arg) == 0)
+            tn_join(f, NULL);
+    return arg;
+}
+
+static void test_stop_against_join(void)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        struct tn_config c = with(1, NULL);
+        tn_runtime *stopping;
+        CHECK_EQUAL(tn_start(&stopping, &c), 0);
+        atomic_store(&begun, 0);
+        CHECK_EQUAL(tn_spawn(NULL, &(struct tn_attr){.runtime = stopping}, spawns_and_joins_for_ever, NULL), 0);
+        CHECK(EVENTUALLY(atomic_load(&begun) > 100));
+        CHECK_EQUAL(tn_stop(stopping), 0);
+    }
 }
 
 /* A fibre that hogs its worker while tn_stop waits for it, then makes another ready: a worker that was not
@@ -395,7 +441,9 @@ int main(int argc, char **argv)
         {"rounds from many threads", test_from_many_threads},
         {"two runtimes never mix fibres", test_two_runtimes},
         {"a fibre spawns and joins in another runtime", test_across_runtimes},
+        {"a fibre is refused a runtime to wait for", test_run_in_fibre},
         {"stop: EPERM inside, work left outside", test_stop},
+        {"stop a worker that goes on from child to parent", test_stop_against_join},
         {"stop while a worker would be born", test_stop_against_birth},
         {"stop while workers are added", test_stop_against_add},
         {"stop while clusters are made", test_stop_against_create},

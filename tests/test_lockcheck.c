@@ -52,9 +52,9 @@ static const struct way {
 };
 enum { WAYS = sizeof ways / sizeof *ways };
 
-/* Not static, for their names to stand in the back-traces (the program is linked so that they can). */
-int place_that_locks(int way);
-void place_that_switches(int how);
+/* Static: their names stand in the back-traces all the same. */
+static int place_that_locks(int way);
+static void place_that_switches(int how);
 
 __attribute__((noinline)) int place_that_locks(int way)
 {
@@ -171,7 +171,7 @@ static void *echo(void *arg)
     return arg;
 }
 
-__attribute__((noinline)) void place_that_switches(int how)
+__attribute__((noinline)) static void place_that_switches(int how)
 {
     tn_fibre *f;
     switch (how) {

@@ -76,6 +76,27 @@ static void *who_am_i(void *arg)
     return NULL;
 }
 
+/* errno as everybody writes it: in one function, where a compiler may want to keep its address over the switch. */
+static void *plain_errno(void *arg)
+{
+    unsigned wrong = 0;
+    int before = tn_worker_self();
+    for (unsigned i = 0; i < SWITCHES || too_few(i); i++) {
+        errno = (int)i;
+        tn_yield_hard();
+        wrong += errno != (int)i;
+        errno = (int)i + 1;
+        switch_somehow(i + (uintptr_t)arg);
+        wrong += errno != (int)i + 1;
+        int w = tn_worker_self();
+        if (w != before)
+            atomic_fetch_add_explicit(&migrations, 1, memory_order_relaxed);
+        before = w;
+    }
+    CHECK_EQUAL(wrong, 0);
+    return NULL;
+}
+
 /* Memory taken on one thread, grown on another, given back on a third. */
 static void *allocates(void *arg)
 {
@@ -149,6 +170,14 @@ static void test_who(void)
         CHECK(atomic_load(&migrations) >= 10);
 }
 
+static void test_errno(void)
+{
+    atomic_store(&migrations, 0);
+    crowd(plain_errno);
+    if (migration_forced())
+        CHECK(atomic_load(&migrations) >= 10);
+}
+
 static void test_allocator(void)
 {
     crowd(allocates);
@@ -190,6 +219,7 @@ int main(void)
 {
     static const struct test tests[] = {
         {"worker, native thread and errno after each switch", test_who},
+        {"errno in ordinary code", test_errno},
         {"memory wanders between threads", test_allocator},
         {"conversions under the process's locale", test_locale},
         {"native handles of workers", test_handles},

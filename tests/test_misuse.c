@@ -46,12 +46,14 @@ static void *wait_for_ever(void *arg)
 
 struct joiner {
     tn_fibre *f;
+    _Atomic(pid_t) goes_in; /* its thread, right before it joins */
     atomic_int rc;
 };
 
 static void *joins(void *arg)
 {
     struct joiner *j = arg;
+    atomic_store(&j->goes_in, gettid());
     atomic_store(&j->rc, tn_join(j->f, NULL));
     return NULL;
 }
@@ -64,10 +66,12 @@ static void stop_while_joined(void)
     pthread_t t[4];
     for (int i = 0; i < 4; i++) {
         j[i].f = spawn_in(rt, wait_for_ever, NULL);
+        atomic_init(&j[i].goes_in, 0);
         atomic_init(&j[i].rc, -1);
         CHECK_EQUAL(pthread_create(&t[i], NULL, joins, &j[i]), 0);
     }
-    nap_us(20000); /* a head start */
+    for (int i = 0; i < 4; i++)
+        CHECK(EVENTUALLY(harness_sleeps(atomic_load(&j[i].goes_in))));
     CHECK_EQUAL(tn_stop(rt), 0);
     for (int i = 0; i < 4; i++) {
         pthread_join(t[i], NULL);
@@ -239,9 +243,9 @@ static int bad_knob(void *spec)
 static void knobs(void)
 {
     static const char *const bad[][2] = {
-        {"fifo:private= 3", "out of range"}, {"fifo:private=+3", "out of range"},
-        {"fifo:private=0x", "out of range"}, {"fifo:private=", "out of range"},
-        {"fifo:private=-", "out of range"},  {"fifo:private=3:private=3", "private is given twice"}};
+        {"fifo:private= 3", "no number"}, {"fifo:private=+3", "no number"},
+        {"fifo:private=0x", "no number"}, {"fifo:private=", "no number"},
+        {"fifo:private=-", "no number"},  {"fifo:private=3:private=3", "private is given twice"}};
     char err[1024];
     CHECK(exited(harness_child(bad_knob, (void *)(uintptr_t) "fifo:private=010:capacity=0x10", err, sizeof err), 0));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -132,12 +132,42 @@ static void test_monitor_leaves_hogs(void) /* who computes is not stuck */
     CHECK_EQUAL(tn_stop(rt), 0);
 }
 
+/* Somebody else takes the monitor's replacements for workers that he may remove: it then has none, and adds none. */
+static void test_monitor_and_others(void)
+{
+    tn_runtime *rt = watched(1, 6, 2000);
+    tn_cluster *cl = tn_cluster_first(rt);
+    tn_fibre *f[3];
+    sem_init(&begun, 0, 0);
+    sem_init(&go_on, 0, 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], &(struct tn_attr){.runtime = rt}, stuck_till_told, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        take(&begun);
+    for (int i = 0; i < 3; i++)
+        sem_post(&go_on);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    while (tn_workers(cl) > 1)
+        tn_workers_remove(cl, 1);
+    uint64_t replaced = counter(cl, "replaced");
+    tn_work_calibrate();
+    for (int i = 0; i < 3; i++)
+        in_fibre(rt, compute, NULL);
+    CHECK_EQUAL(counter(cl, "replaced"), replaced);
+    CHECK_EQUAL(tn_workers(cl), 1);
+    CHECK_EQUAL(tn_stop(rt), 0);
+    sem_destroy(&begun);
+    sem_destroy(&go_on);
+}
+
 int main(void)
 {
     static const struct test tests[] = {
         {"the monitor replaces stuck workers, for a while", test_monitor},
         {"slots bound the monitor", test_monitor_bound},
         {"the monitor leaves hogs alone", test_monitor_leaves_hogs},
+        {"somebody else removes workers, too", test_monitor_and_others},
     };
     return HARNESS_RUN("monitor", tests);
 }

@@ -2,7 +2,7 @@
  *
  * Who watches on behalf of all: whatever becomes ready, and whatever timer is armed, is seen to although the worker
  * that knew of it runs a hog from then on. Each program here ends by itself only if another worker takes over;
- * where none does, the hog gives up after some seconds and tells.
+ * where none does, the hog gives up after many naps and tells.
  */
 #include "harness.h"
 
@@ -46,12 +46,7 @@ static tn_time seconds(unsigned n)
 /* No scheduling point until it happened. NULL: it did. */
 static void *hog(void *arg)
 {
-    for (tn_time limit = seconds(5); !atomic_load(&happened);) {
-        if (past(limit))
-            return &happened;
-        sched_yield();
-    }
-    return arg;
+    return EVENTUALLY(atomic_load(&happened)) ? arg : &happened;
 }
 
 static bool join_hog(tn_fibre *f)

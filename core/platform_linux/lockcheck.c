@@ -159,6 +159,19 @@ LOCKS(mtx_trylock, "mtx_t", mtx_t)
 LOCKS_UNTIL(mtx_timedlock, "mtx_t", mtx_t)
 UNLOCKS(mtx_unlock, mtx_t)
 
+/* With the names of static functions, which backtrace_symbols_fd() does not know. */
+static void tell(void *const *at, int n)
+{
+    for (int i = 0; i < n; i++) {
+        struct tn_symbol s = tn_symbol((uintptr_t)at[i]);
+        if (s.function != NULL && *s.function != '\0')
+            tn_message("    #%d %s+0x%zx (%s)", i, s.function, (size_t)s.function_offset,
+                       s.file != NULL ? s.file : "?");
+        else
+            tn_message("    #%d %p (%s+0x%zx)", i, at[i], s.file != NULL ? s.file : "?", (size_t)s.file_offset);
+    }
+}
+
 void tn_lock_check(const char *fibre)
 {
     struct thread_locks *l = locks_now();
@@ -169,8 +182,9 @@ void tn_lock_check(const char *fibre)
     l->inside = true;
     tn_message("tenter: fibre '%s' holds a %s (%p) over a scheduling point; unlock it first. It locked it here:",
                fibre, h->kind, (void *)(uintptr_t)h->lock);
-    backtrace_symbols_fd(h->at + 1, h->n - 1, STDERR_FILENO);
+    tell(h->at + 1, h->n - 1);
     tn_message("tenter: and is at this scheduling point:");
-    backtrace_symbols_fd(here, backtrace(here, FRAMES), STDERR_FILENO);
+    tell(here, backtrace(here, FRAMES));
+    tn_symbols_close();
     tn_die("tenter: a lock of the operating system held over a scheduling point");
 }

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "../stopping.h"
 #include "child.h"
 
 #include <errno.h>
@@ -64,33 +65,14 @@ static struct tn_where where_of(const void *context)
 /* SIGURG, since by default it does nothing: one that arrives too late does no harm. */
 enum { STOP_SIGNAL = SIGURG };
 
-static _Atomic(struct tn_stopped *) stopping;
-static _Atomic(unsigned) inside; /* handlers that may hold what they have read there */
+static struct tn_stopping stopping;
 static struct sigaction before_stop;
 
 static void stop_here(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
     int kept = errno;
-    uint32_t self = tn_thread_number();
-    /* ST2 seq_cst, both: either the list is gone, or who takes it away sees us */
-    atomic_fetch_add_explicit(&inside, 1, memory_order_seq_cst);
-    /* ST2; ST1 acquire: the list */
-    struct tn_stopped *s = atomic_load_explicit(&stopping, memory_order_seq_cst);
-    while (s != NULL && s->thread != self)
-        s = s->next;
-    if (s != NULL) {
-        uint32_t asked = TN_STOP_ASKED;
-        s->where = where_of(context);
-        /* ST0 release: where; acquire: nothing, failed is too late */
-        if (atomic_compare_exchange_strong_explicit(&s->state, &asked, TN_STOPPED, memory_order_release,
-                                                    memory_order_relaxed)) {
-            tn_unpark(&s->state, 1);
-            while (atomic_load_explicit(&s->state, memory_order_relaxed) == TN_STOPPED) /* relaxed: it only goes on */
-                tn_park(&s->state, TN_STOPPED, UINT64_MAX);
-        }
-    }
-    atomic_fetch_sub_explicit(&inside, 1, memory_order_release); /* ST2 release: our last look at the list */
+    tn_stopping_answer(&stopping, tn_thread_number(), where_of(context));
     errno = kept;
 }
 
@@ -98,37 +80,17 @@ void tn_threads_stop(struct tn_stopped *list, tn_time patience)
 {
     struct sigaction stop = {.sa_sigaction = stop_here, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&stop.sa_mask);
-    for (struct tn_stopped *s = list; s != NULL; s = s->next)
-        atomic_store_explicit(&s->state, TN_STOP_ASKED, memory_order_relaxed); /* relaxed: ST1 publishes it */
-    atomic_store_explicit(&stopping, list, memory_order_release);              /* ST1 release */
+    tn_stopping_ask(&stopping, list);
     sigaction(STOP_SIGNAL, &stop, &before_stop);
     for (struct tn_stopped *s = list; s != NULL; s = s->next)
         if (syscall(SYS_tgkill, getpid(), s->thread, STOP_SIGNAL) != 0)
             atomic_store_explicit(&s->state, TN_STOP_NO, memory_order_relaxed); /* relaxed: it is not there */
-    tn_time until = tn_now() + patience;
-    for (struct tn_stopped *s = list; s != NULL; s = s->next) {
-        uint32_t asked;
-        while ((asked = atomic_load_explicit(&s->state, memory_order_acquire)) == TN_STOP_ASKED && /* ST0 acquire */
-               tn_now() < until)
-            tn_park(&s->state, TN_STOP_ASKED, until);
-        if (asked == TN_STOP_ASKED) /* ST0 acquire: it may stop at the last moment */
-            atomic_compare_exchange_strong_explicit(&s->state, &asked, TN_STOP_NO, memory_order_acquire,
-                                                    memory_order_acquire);
-    }
+    tn_stopping_await(list, tn_now() + patience);
 }
 
 void tn_threads_go(struct tn_stopped *list)
 {
-    atomic_store_explicit(&stopping, NULL, memory_order_seq_cst); /* ST2 */
-    for (struct tn_stopped *s = list; s != NULL;) {
-        struct tn_stopped *next = s->next;
-        atomic_store_explicit(&s->state, TN_STOP_NO, memory_order_relaxed); /* relaxed: it reads nothing of ours */
-        tn_unpark(&s->state, 1);
-        s = next;
-    }
-    /* Until nobody walks the list, which the next dump changes and whose runtimes may end. ST2 seq_cst */
-    for (unsigned spins = 0; atomic_load_explicit(&inside, memory_order_seq_cst) != 0;)
-        tn_spin_wait(&spins);
+    tn_stopping_over(&stopping, list);
     sigaction(STOP_SIGNAL, &before_stop, NULL);
 }
 
@@ -136,8 +98,8 @@ void tn_threads_go(struct tn_stopped *list)
 void tn_child_look(void)
 {
     struct sigaction now;
-    atomic_store_explicit(&stopping, NULL, memory_order_relaxed); /* relaxed, both: there is no other thread */
-    atomic_store_explicit(&inside, 0, memory_order_relaxed);
+    atomic_store_explicit(&stopping.list, NULL, memory_order_relaxed); /* relaxed, both: there is no other thread */
+    atomic_store_explicit(&stopping.inside, 0, memory_order_relaxed);
     if (sigaction(STOP_SIGNAL, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == stop_here)
         sigaction(STOP_SIGNAL, &before_stop, NULL);
 }

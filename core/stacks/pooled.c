@@ -7,7 +7,7 @@
  *     | guard | stack, grows down ........................ | control block | colour |
  *
  * The control block lies on the stack's first page, so that a parked fibre that has called little owns a single
- * page.
+ * page. A module's state lies behind the control block, and is no part of what was asked for as a stack.
  */
 #include "../internal.h"
 
@@ -22,7 +22,7 @@ void stacks_layout(struct tn_stacks *s, size_t usable)
 {
     size_t page = tn_page();
     s->usable = usable;
-    s->stride = (usable + page - 1) / page * page + page;
+    s->stride = (usable + s->state_bytes + page - 1) / page * page + page;
 }
 
 struct fibre *stacks_block(struct tn_stacks *s, struct stack_slab *slab, size_t i)

@@ -23,6 +23,7 @@ enum { STACK_BATCH = 32, STACK_CACHE = 128, STACK_CLASSES = 160 };
 struct tn_stacks {
     size_t stride, usable; /* bytes from one block to the next in a slab; of a stack without its guard */
     size_t fibre_bytes;    /* control block with module state, rounded to lines */
+    size_t state_bytes;    /* of them, for the module's state: rounded too, constant */
     struct tn_spinlock lock;
     struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
     struct fibre *odd[STACK_CLASSES]; /* under the lock: pooled; ended ones of other sizes, linked by token_next */

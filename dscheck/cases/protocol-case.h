@@ -23,18 +23,22 @@
 
 /* ---- who can still do something ---- */
 
-static pthread_mutex_t case_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t case_woken = PTHREAD_COND_INITIALIZER;
-static int case_active; /* under case_lock: threads that have not ended and do not sleep */
-static struct case_sleeper {
-    _Atomic(uint32_t) *word;
-    struct case_sleeper *next;
-    bool woken;
-} * case_sleepers; /* under case_lock */
+/* In the lower half the threads that have not ended and do not sleep, in the upper half those that sleep. An explorer
+ * sees for itself that none is left, and has one place less at which all threads meet. */
+enum { CASE_ACTIVE = 1, CASE_ASLEEP = 0x10000 };
+static _Atomic(uint32_t) case_alive;
 
 static inline void case_fresh(int n)
 {
-    case_active = n;
+    atomic_store_explicit(&case_alive, (uint32_t)n, memory_order_seq_cst);
+}
+
+static inline void case_count(int change)
+{
+    if (case_rounds == 1)
+        return;
+    uint32_t now = atomic_fetch_add_explicit(&case_alive, (uint32_t)change, memory_order_seq_cst) + (uint32_t)change;
+    assert(now % CASE_ASLEEP != 0 || now == 0); /* else a wake-up was lost */
 }
 
 /* Where natively a thread would hardly ever be interrupted, and where that matters. */
@@ -47,10 +51,7 @@ static inline void case_pause(void)
 /* Each thread's last call. */
 static inline void *case_end(void)
 {
-    pthread_mutex_lock(&case_lock);
-    case_active--;
-    assert(case_active > 0 || case_sleepers == NULL); /* else a wake-up was lost */
-    pthread_mutex_unlock(&case_lock);
+    case_count(-CASE_ACTIVE);
     return NULL;
 }
 
@@ -86,6 +87,24 @@ unsigned tn_spin_bound(unsigned n)
     return 1;
 }
 
+/* Who sleeps where: a lock for (nearly) each word, as who wakes one thread has nothing to do with another. */
+enum { CASE_BEDS = 64 };
+static struct case_bed {
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+    struct case_sleeper {
+        _Atomic(uint32_t) *word;
+        struct case_sleeper *next;
+        bool woken;
+    } * sleepers; /* under the lock */
+} case_bed[CASE_BEDS];
+
+static inline struct case_bed *case_bed_of(_Atomic(uint32_t) *word)
+{
+    uintptr_t line = (uintptr_t)word / 8;
+    return &case_bed[(line ^ line / CASE_BEDS) % CASE_BEDS];
+}
+
 /* A sleep until a deadline is over at once, and the clock stands at the deadline. */
 int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
 {
@@ -96,23 +115,24 @@ int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
             ;
         return ETIMEDOUT;
     }
-    pthread_mutex_lock(&case_lock);
+    struct case_bed *b = case_bed_of(word);
+    pthread_mutex_lock(&b->lock);
     if (atomic_load_explicit(word, memory_order_relaxed) == expected) { /* relaxed: callers look again */
-        struct case_sleeper self = {word, case_sleepers, false};
-        case_sleepers = &self;
-        case_active--;
-        assert(case_active > 0); /* else a wake-up was lost */
+        struct case_sleeper self = {word, b->sleepers, false};
+        b->sleepers = &self;
+        case_count(CASE_ASLEEP - CASE_ACTIVE);
         while (!self.woken)
-            pthread_cond_wait(&case_woken, &case_lock);
+            pthread_cond_wait(&b->woken, &b->lock);
     }
-    pthread_mutex_unlock(&case_lock);
+    pthread_mutex_unlock(&b->lock);
     return 0;
 }
 
 void tn_unpark(_Atomic(uint32_t) *word, unsigned n)
 {
-    pthread_mutex_lock(&case_lock);
-    for (struct case_sleeper **at = &case_sleepers; *at != NULL && n > 0;) {
+    struct case_bed *b = case_bed_of(word);
+    pthread_mutex_lock(&b->lock);
+    for (struct case_sleeper **at = &b->sleepers; *at != NULL && n > 0;) {
         struct case_sleeper *s = *at;
         if (s->word != word) {
             at = &s->next;
@@ -120,11 +140,11 @@ void tn_unpark(_Atomic(uint32_t) *word, unsigned n)
         }
         *at = s->next;
         s->woken = true;
-        case_active++; /* from here, so that nobody takes it for asleep before it runs */
+        case_count(CASE_ACTIVE - CASE_ASLEEP); /* from here, so that nobody takes it for asleep before it runs */
         n--;
     }
-    pthread_cond_broadcast(&case_woken);
-    pthread_mutex_unlock(&case_lock);
+    pthread_cond_broadcast(&b->woken);
+    pthread_mutex_unlock(&b->lock);
 }
 
 #endif

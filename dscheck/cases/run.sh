@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Runs the cases natively, as stress tests: each case must pass on the shipped files, and must catch each of its twins
-# (twins/<case>-<what>.patch, a seeded bug): under the explorer or, if that does not come to an end in time, by an
-# assertion in a stress run.  A time-out is a failure, like a patch that no longer applies.  Where the bug lies in how a header is used rather than in the
-# header, the patch is on the case, which does there what the core does.
+# (twins/<case>-<what>.patch, a seeded bug): under the explorer or, if that does not come to an end in so many executions,
+# by an assertion in a stress run.  A time-out is a failure, like a patch that no longer applies.  Where the bug lies in how
+# a header is used rather than in the header, the patch is on the case, which does there what the core does.
 #
 # usage: run.sh [name ...]   only the cases and twins whose name begins with one of these
 # environment: CC, CFLAGS, TENTER_CASE_ROUNDS (of the cases that must pass), TENTER_TWIN_ROUNDS, TENTER_TWIN_SECONDS
@@ -35,22 +35,25 @@ wanted() {
     return 1
 }
 
+# path CASE: of its file, from here
+path() { if [ -f "$here/large/$1.c" ]; then echo "large/$1.c"; else echo "$1.c"; fi; }
+
 # build CASE TREE OUTPUT: the case, and all that it includes, from TREE
 build() {
     # shellcheck disable=SC2086 # CFLAGS holds several words
-    ${CC:-cc} -std=c17 -O2 -Wall -Wextra ${CFLAGS:-} -I"$2" -I"$2/core" -I"$2/schedulers" "$2/dscheck/cases/$1.c" \
+    ${CC:-cc} -std=c17 -O2 -Wall -Wextra ${CFLAGS:-} -I"$2" -I"$2/core" -I"$2/schedulers" "$2/dscheck/cases/$(path "$1")" \
         -o "$3" -pthread 2>"$tmp/err"
 }
 
 # explored CASE: the explorer finds the bug of the twin in $copy; what is too large for it is left to the stress run
 explored() {
-    "$root/tenter" check "$copy/dscheck/cases/$1.c" --budget 10s --save "$tmp/replay" -- -I"$copy" -I"$copy/core" \
+    "$root/tenter" check "$copy/dscheck/cases/$(path "$1")" --budget 50000 --save "$tmp/replay" -- -I"$copy" -I"$copy/core" \
         -I"$copy/schedulers" >"$tmp/err" 2>&1
     [ $? -eq 1 ]
 }
 
 cases=
-for file in "$here"/*.c; do
+for file in "$here"/*.c "$here"/large/*.c; do
     name=$(basename "$file" .c)
     cases="$cases $name"
     wanted "$name" "$@" || continue
@@ -81,10 +84,11 @@ for patch in "$here"/twins/*.patch; do
     fi
     copy=$tmp/copy
     rm -rf "$copy"
-    mkdir -p "$copy/core" "$copy/dscheck/cases"
+    mkdir -p "$copy/core" "$copy/dscheck/cases/large"
     cp -R "$root/schedulers" "$copy/"
     cp -R "$root/core/queues" "$root/core/"*.h "$copy/core/"
     cp "$here/"*.[ch] "$copy/dscheck/cases/"
+    cp "$here/large/"*.c "$copy/dscheck/cases/large/"
     for file in "$here"/../*.[ch]; do
         [ ! -f "$file" ] || cp "$file" "$copy/dscheck/"
     done

@@ -13,6 +13,7 @@ from pathlib import Path
 from .arguments import Parser
 from . import check_cases as cases
 from . import check_explore as run
+from . import check_picture as picture
 from . import check_report as report
 from .errors import GOOD, INTERNAL, INTERRUPTED, USAGE, Stop, nearest
 from .progress import say
@@ -122,10 +123,15 @@ def merge(args: argparse.Namespace) -> int:
             parts.append(json.loads(Path(name).read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             raise Stop(f"{name}: {error}") from None
-    shards = {p.get("shard") for p in parts}
-    total = next(iter(shards)).split("/")[1] if None not in shards and shards else None
-    if total is None or shards != {f"{i}/{total}" for i in range(1, int(total) + 1)}:
-        raise Stop("--merge: these are not all the shards of one exploration: " + ", ".join(map(str, sorted(map(str, shards)))))
+    for name, part in zip(args.merge, parts):
+        if not isinstance(part, dict) or "verdict" not in part or not part.get("shard"):
+            raise Stop(f"--merge: {name} is not the --json of a --shard")
+        if part.get("exploration") != parts[0].get("exploration"):
+            raise Stop(f"--merge: {name} is of another program than {args.merge[0]}, or was explored with other options")
+    shards = {p["shard"] for p in parts}
+    total = parts[0]["shard"].split("/")[1]
+    if len(parts) != len(shards) or shards != {f"{i}/{total}" for i in range(1, int(total) + 1)}:
+        raise Stop("--merge: each shard of one exploration once; these are " + ", ".join(sorted(p["shard"] for p in parts)))
     out = dict(next((p for p in parts if p["verdict"] == "bug"), parts[0]))
     worst = ["ok", "incomplete", "unsupported", "bug"]
     out["verdict"] = max((p["verdict"] for p in parts), key=worst.index)
@@ -158,7 +164,8 @@ def one(files: list[Path], title: str, cflags: list[str], args: argparse.Namespa
     if not quiet:
         print("\n".join(lines))
     if args.json:
-        text = json.dumps({**report.as_json(answer, run.bound(args)), "shard": args.shard}, indent=None if quiet else 1)
+        shard = {"shard": args.shard, "exploration": answer.values.get("exploration")}
+        text = json.dumps({**report.as_json(answer, run.bound(args)), **shard}, indent=None if quiet else 1)
         if quiet:
             print(text)
         else:
@@ -169,7 +176,7 @@ def one(files: list[Path], title: str, cflags: list[str], args: argparse.Namespa
 
 
 def _picture(answer: report.Answer, path: Path) -> str:
-    text = report.dot(answer)
+    text = picture.dot(answer)
     if path.suffix == ".dot":
         path.write_text(text, encoding="utf-8")
         return f"picture: {path}"

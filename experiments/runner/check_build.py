@@ -20,8 +20,9 @@ FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto
 #: dscheck.h, and that it is the checker who compiles.
 OURS = ["-D__DSCHECK__", "-idirafter", str(ROOT / "dscheck" / "include")]
 _RUNTIME = ["instrument/*.c", "instrument/*.S",
-            *(f"dscheck/{name}.c" for name in ("graph", "search", "place", "await", "pick", "add",
-                                               "invariant", "run", "race", "watch", "checkpoint", "jobs", "answer", "main"))]
+            *(f"dscheck/{name}.c" for name in ("graph", "search", "revisit", "place", "await", "pick",
+                                               "add", "invariant", "run", "race", "watch",
+                                               "checkpoint", "jobs", "answer", "main"))]
 #: As a whole, since its files call each other for each event.
 OPTIMISE = ["-std=gnu17", "-O3", "-flto", "-g"]
 LINK = ["-rdynamic", "-ldl"]
@@ -120,6 +121,17 @@ def image(files: list[Path], cflags: list[str]) -> Path:
         for made in objects:
             made.unlink(missing_ok=True)
     return out
+
+
+def digest(image: Path, options: list[str]) -> str:
+    """Of what is explored, and how: the same wherever it was compiled, as long as it is the same code and data."""
+    raw = image.with_suffix(".raw")
+    try:
+        sections = [word for name in (".text", ".rodata", ".data", ".tdata") for word in ("-j", name)]
+        _run(["objcopy", "-O", "binary", *sections, str(image), str(raw)], "objcopy")
+        return hashlib.sha256("\0".join([checker().name, *options, ""]).encode() + raw.read_bytes()).hexdigest()[:16]
+    finally:
+        raw.unlink(missing_ok=True)
 
 
 def _hold(made: Path, file: Path, table: dict[str, str]) -> None:

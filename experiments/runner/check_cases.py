@@ -32,7 +32,7 @@ class Case:
 
     def twins(self) -> dict[str, Path]:
         """By name, the patches of this case: those that begin with no longer name of a case."""
-        stems = [p.stem for p in CASES.glob("*.c")]
+        stems = [p.stem for p in CASES.glob("**/*.c")]
         out = {}
         for patch in sorted((CASES / "twins").glob(self.file.stem + "-*.patch")):
             owner = max((s for s in stems if patch.stem.startswith(s + "-")), key=len)
@@ -46,11 +46,17 @@ def _name(stem: str) -> str:
 
 
 def every() -> list[Case]:
+    """Those that are explored whole, in seconds."""
     return [Case(_name(p.stem), p) for p in sorted(CASES.glob("*.c"))]
 
 
+def large() -> list[Case]:
+    """Those that are not: only by name, best with a --strategy."""
+    return [Case(_name(p.stem), p) for p in sorted(CASES.glob("large/*.c"))]
+
+
 def named(names: list[str]) -> list[Case]:
-    known = {c.name: c for c in every()}
+    known = {c.name: c for c in every() + large()}
     known_too = {c.file.stem.replace("_", "-"): c for c in known.values()}
     out = []
     for name in names:
@@ -58,14 +64,15 @@ def named(names: list[str]) -> list[Case]:
         if found is None:
             raise Stop(f"no file, and no case either: '{name}' ({nearest(name, known)}; a file's name ends in .c)")
         out.append(found)
-    return out or list(known.values())
+    return out or every()
 
 
 def listing() -> str:
     out = []
-    for case in every():
+    for case in every() + large():
         twins = case.twins()
-        out.append(case.name.ljust(32) + (", ".join(twins) if twins else "(no twin)"))
+        name = case.name + ("" if case.file.parent == CASES else " (large)")
+        out.append(name.ljust(32) + (", ".join(twins) if twins else "(no twin)"))
     return "\n".join(out)
 
 
@@ -79,7 +86,7 @@ def tree(patch: Path | None) -> Iterator[Path]:
         root = Path(folder)
         shutil.copytree(ROOT / "schedulers", root / "schedulers")
         shutil.copytree(ROOT / "core" / "queues", root / "core" / "queues")
-        for pattern in ("core/*.h", "dscheck/*.[ch]", "dscheck/cases/*.[ch]"):
+        for pattern in ("core/*.h", "dscheck/*.[ch]", "dscheck/cases/*.[ch]", "dscheck/cases/large/*.c"):
             for path in ROOT.glob(pattern):
                 to = root / path.relative_to(ROOT)
                 to.parent.mkdir(parents=True, exist_ok=True)

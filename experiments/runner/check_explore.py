@@ -81,6 +81,8 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace, shor
             answer = _again(checker, image, answer, options_of(args))
             if shorten:
                 answer = _shorter(checker, image, answer, args)
+        if args.shard:
+            answer.values["exploration"] = build.digest(image, options_of(args))
         if args.keep:
             shutil.copy(image, args.keep)
         return answer

@@ -25,6 +25,28 @@ class Step:
 
 
 @dataclass
+class Mark:
+    """What the failure is told by: an access that races, or where it came to an end."""
+    thread: int
+    epoch: int                  # steps of its thread before it
+    pc: str
+    event: bool                 # it is the next step itself
+    address: int
+    what: str
+    place: str = ""
+    name: str = ""
+
+
+@dataclass
+class Row:
+    """A step, by its number, or a mark, in the order in which they are shown."""
+    thread: int
+    text: str
+    number: int = 0             # of a step
+    marked: bool = False
+
+
+@dataclass
 class Answer:
     verdict: str = "internal"
     values: dict[str, str] = field(default_factory=dict)
@@ -33,7 +55,7 @@ class Answer:
     message: str = ""
     names: list[tuple[int, int, str]] = field(default_factory=list)  # address, size, name: the first that fits
     unexecuted: list[str] | None = None     # lines with atomics that no execution has come to; None: not looked for
-    places: list[str] = field(default_factory=list)     # of two accesses that race, or of the failure
+    marks: list[Mark] = field(default_factory=list)
 
     def number(self, key: str) -> float:
         return float(self.values.get(key, 0))
@@ -50,6 +72,9 @@ def parse(text: str, image: Path) -> Answer:
         elif key == "wait":
             t, pc, op, address = rest.split()
             out.waits.append(Step(int(t), pc, op, int(address, 16), None, None, 0, 0))
+        elif key == "mark":
+            t, epoch, pc, event, address, what = rest.split(" ", 5)
+            out.marks.append(Mark(int(t), int(epoch), pc, event == "1", int(address, 16), what))
         elif key == "name":
             address, _, name = rest.partition(" ")
             out.names.insert(0, (int(address, 16), 1, name))
@@ -59,6 +84,7 @@ def parse(text: str, image: Path) -> Answer:
         elif key == "stack":
             t, address, end = rest.split()
             out.names.append((int(address, 16), int(end, 16) - int(address, 16), f"stack{t}"))
+            out.names.append((int(address, 16) - 64, 8, f"wake-ups of {who(int(t))}"))
         else:
             out.values[key] = rest
     out.verdict = out.values.get("verdict", "internal")
@@ -96,18 +122,19 @@ def _unexecuted(image: Path, seen: set[int]) -> list[str]:
 def _place(answer: Answer, image: Path) -> None:
     if not answer.steps and not answer.message:
         return
-    pcs = answer.values.get("pc", "0 0 0").split()
     inside = re.findall(r"@([0-9a-f]+)", answer.message)
-    wanted = [s.pc for s in answer.steps + answer.waits] + pcs[:2] + inside
-    places = dict(zip(wanted, _lines(image, wanted)))
+    wanted = [s.pc for s in answer.steps + answer.waits] + [m.pc for m in answer.marks] + inside
+    places = dict(zip(wanted, ("" if "?" in line else line for line in _lines(image, wanted))))
     names = answer.names + _names(image, int(answer.values.get("base", "0"), 16))
     for step in answer.steps + answer.waits:
-        step.place = places.get(step.pc, "?")
-        step.name = _name(step.address, names)
+        step.place = places.get(step.pc, "")
+        step.name = who(step.address) if step.op in _OF_THREADS else _name(step.address, names)
         step.shown = tuple("" if v is None else _value(v, names) for v in (step.read, step.wrote))
-    for pc in inside:
-        answer.message = answer.message.replace("@" + pc, places.get(pc, "?"))
-    answer.places = [places[p] for p in pcs[:2] if p != "0" and p in places and "?" not in places[p]]
+    for mark in answer.marks:
+        mark.place, mark.name = places.get(mark.pc, ""), _name(mark.address, names)
+    answer.message = re.sub(r"@([0-9a-f]+)", lambda at: places.get(at[1]) or "?", answer.message)
+    if not inside and answer.marks and answer.marks[0].place:
+        answer.message += f" at {answer.marks[0].place}"
 
 
 def _names(image: Path, base: int) -> list[tuple[int, int, str]]:
@@ -138,33 +165,82 @@ def _value(value: int, names: list[tuple[int, int, str]]) -> str:
     return str(value) if value < 1 << 32 else f"{value:#x}"
 
 
+_OF_THREADS = ("create", "join")
+#: What these read and write says nothing to a reader: who holds a lock, who waits, as the checker encodes it.
+_OF_LIBRARY = ("lock", "enqueue", "signal", "leave")
+
+
+def who(thread: int) -> str:
+    return f"thread {thread}" if thread else "main"
+
+
 def _text(step: Step, number: int) -> str:
-    if step.op in ("create", "join", "end", "choose"):
-        what = f"{step.op} {step.choice}" if step.op == "choose" else step.op
+    if step.op in (*_OF_THREADS, "end", "choose"):
+        what = f"{step.op} {step.choice if step.op == 'choose' else step.name}"
     elif step.read is None:
         what = f"{step.op} {step.name} = {step.shown[1]}"
+    elif step.op in _OF_LIBRARY:
+        what = f"{step.op} {step.name} (from {step.source or 'start'})"
     else:
         what = f"{step.op} {step.name} {step.shown[0]}"
         if step.wrote is not None:
             what += f" -> {step.shown[1]}"
         what += f" (from {step.source or 'start'})"
-    return f"{number} {step.place} {what}"
+    return " ".join(word for word in (str(number), step.place, what.rstrip()) if word)
 
 
 #: Of a long execution the columns show so many steps of its beginning, and of its end.
 _FIRST, _LAST = 40, 160
 
 
+def rows(answer: Answer) -> list[Row]:
+    """The steps, and what is marked: as late as its thread lets it, so that two accesses that race stand together."""
+    done: dict[int, int] = {}
+    waiting = list(answer.marks)
+    out = []
+
+    def put(mark: Mark) -> None:
+        waiting.remove(mark)
+        out.append(Row(mark.thread, " ".join(w for w in ("*", mark.place, mark.what, mark.name) if w), marked=True))
+    for number, step in enumerate(answer.steps, 1):
+        due = [m for m in waiting if m.thread == step.thread and m.epoch == done.get(step.thread, 0)]
+        done[step.thread] = done.get(step.thread, 0) + 1
+        itself = [m for m in due if m.event]
+        for mark in due:
+            if mark in itself:
+                waiting.remove(mark)
+            elif mark is not answer.marks[-1]:
+                put(mark)
+        out.append(Row(step.thread, ("* " if itself else "") + _text(step, number), number, bool(itself)))
+    for mark in list(waiting):
+        put(mark)
+    return out
+
+
+def waits(answer: Answer) -> list[Step]:
+    """Who waits; a join only where nothing else goes on."""
+    stuck = answer.values.get("kind") in ("deadlock", "livelock")
+    return [s for s in answer.waits if stuck or s.op != "join"]
+
+
+def wait_text(step: Step) -> str:
+    return f"- {step.place} waits for {step.name}"
+
+
 def columns(answer: Answer) -> list[str]:
     """One row a step, one column a thread."""
-    threads = sorted({s.thread for s in answer.steps + answer.waits})
-    cells: list[tuple[int, str]] = [(s.thread, _text(s, i + 1)) for i, s in enumerate(answer.steps)]
-    left_out = len(cells) - _FIRST - _LAST
-    if left_out > 0:
-        cells[_FIRST:-_LAST] = [(threads[0], f"... {left_out} steps (--json and the replay file have them)")]
-    cells += [(s.thread, f"- {s.place} waits for {s.name}") for s in answer.waits]
+    lines = rows(answer)
+    waiting = waits(answer)
+    threads = sorted({row.thread for row in lines} | {s.thread for s in waiting})
+    cells = [(row.thread, row.text) for row in lines[:_FIRST]]
+    middle = lines[_FIRST:-_LAST]
+    if middle:
+        cells.append((threads[0], f"... {len(middle)} steps (--json and the replay file have them)"))
+        cells += [(row.thread, row.text) for row in middle if row.marked]
+    cells += [(row.thread, row.text) for row in lines[_FIRST:][-_LAST:]]
+    cells += [(s.thread, wait_text(s)) for s in waiting]
     width = {t: max([len(text) for u, text in cells if u == t] + [10]) for t in threads}
-    out = ["  ".join(("main" if t == 0 else f"thread {t}").ljust(width[t]) for t in threads).rstrip()]
+    out = ["  ".join(who(t).ljust(width[t]) for t in threads).rstrip()]
     for thread, text in cells:
         out.append("  ".join((text if t == thread else "").ljust(width[t]) for t in threads).rstrip())
     return out
@@ -199,6 +275,7 @@ def as_json(answer: Answer, bound: str | None) -> dict[str, Any]:
     return {"schema": 1, "verdict": answer.verdict, "kind": answer.values.get("kind"), "model": "sc",
             "executions": int(answer.number("executions")), "blocked": int(answer.number("blocked")), "seconds": answer.number("seconds"), "bound": bound,
             "threads": int(answer.number("threads")), "message": sentence(answer), "trace": trace,
+            "accesses": [{"thread": m.thread, "place": m.place, "what": m.what, "location": m.name} for m in answer.marks],
             "switches": switched(answer),
             "preemptions": int(answer.values["preemptions"]) if "preemptions" in answer.values else None,
             "warnings": warnings(answer), "unexecuted": answer.unexecuted}
@@ -226,35 +303,4 @@ def notes(answer: Answer) -> list[str]:
 
 def sentence(answer: Answer) -> str:
     kind = answer.values.get("kind", "")
-    if not kind:
-        return ""
-    where = f" at {' and '.join(answer.places)}" if answer.places else ""
-    return f"{kind}: {answer.message}{where}"
-
-
-def dot(answer: Answer) -> str:
-    """The execution as a graph: po, rf, co, fr; what races or comes last in red."""
-    out = ["digraph execution {", '  node [shape=box, fontname="monospace", fontsize=10];', "  rankdir=TB;"]
-    last: dict[int, int] = {}
-    writes: dict[int, list[int]] = {}
-    steps = answer.steps
-    for i, s in enumerate(steps):
-        red = ', color=red, fontcolor=red' if i == len(steps) - 1 or (s.place in answer.places) else ""
-        text = _text(s, i + 1).replace('"', "'")
-        out.append(f'  n{i + 1} [label="{text}", group=t{s.thread}{red}];')
-        if s.thread in last:
-            out.append(f"  n{last[s.thread]} -> n{i + 1} [color=gray];")
-        last[s.thread] = i + 1
-        if s.wrote is not None:
-            order = writes.setdefault(s.address, [])
-            if order:
-                out.append(f'  n{order[-1]} -> n{i + 1} [color=brown, label="co", constraint=false];')
-            order.append(i + 1)
-        if s.read is not None and s.source:
-            out.append(f'  n{s.source} -> n{i + 1} [color=darkgreen, label="rf", constraint=false];')
-    for i, s in enumerate(steps):
-        if s.read is not None and s.wrote is None:
-            later = [w for w in writes.get(s.address, []) if w > max(s.source, i + 1)]
-            if later:
-                out.append(f'  n{i + 1} -> n{later[0]} [color=orange, label="fr", constraint=false];')
-    return "\n".join([*out, "}"]) + "\n"
+    return f"{kind}: {answer.message}" if kind else ""

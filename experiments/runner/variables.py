@@ -14,11 +14,11 @@ PREFIX = "TENTER_"
 def known(root: Path) -> tuple[list[str], list[str]]:
     """The names, and how the names of families (of the tests, say) begin."""
     text = (root / "core/config.c").read_text(encoding="utf-8")
-    lists = {name: re.findall(r'"(\w+)"', body) for name, body in
-             re.findall(r"\b(variables|families)\[\] = \{([^}]*)\}", text)}
+    lists = dict(re.findall(r"\b(variables|families)\[\] = ([^;]*);", text))
     knobs = [knob.upper() for knob in re.findall(r"\bK\((\w+),", text)]
-    return ([PREFIX + n for n in knobs + lists["variables"]],
-            [PREFIX + n for n in lists["families"]])
+    others = re.findall(r'\.name = "(\w+)"', lists["variables"])
+    return ([PREFIX + n for n in knobs + others],
+            [PREFIX + n for n in re.findall(r'"(\w+)"', lists["families"])])
 
 
 def check(root: Path, environment: Iterable[str]) -> list[str]:

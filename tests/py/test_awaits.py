@@ -67,6 +67,14 @@ class Awaits(unittest.TestCase):
             pthread_join(t, 0); pthread_join(u, 0); return 0; }"""
         self.assertEqual(self.check(counts + main)["kind"], "unbounded loop")
 
+    def test_what_was_tried_elsewhere_is_no_livelock(self) -> None:
+        # `a` has read 1 and waits; the 2, which it could take, is the last write, but has been offered elsewhere.
+        text = """static void *a(void *p) { while (l == 1) ; return p; } static void *b(void *p) { l = 2; return p; }
+            static void *c(void *p) { l = 1; int e = l; while (!atomic_compare_exchange_weak(&l, &e, e + 2)) ; return p; }
+            int main(void) { pthread_t t, u, v; pthread_create(&t, 0, a, 0); pthread_create(&u, 0, b, 0);
+            pthread_create(&v, 0, c, 0); pthread_join(t, 0); pthread_join(u, 0); pthread_join(v, 0); return 0; }"""
+        self.assertEqual(self.check(text)["verdict"], "ok")
+
     def test_loops_without_atomics_end(self) -> None:
         loop = "static void *a(void *p) { l++; if (l == 2) for (;;) %s; return p; } RUN(2, a)"
         for body in ("", "if (go) break; else x++"):

@@ -204,9 +204,23 @@ class Check(Checking):
         self.assertIn("ever met", self.run_check(self.program(apart))[2])
 
     def test_picture(self) -> None:
-        self.run_check(self.program(PROGRAMS["race"][0]), "--picture", str(self.at / "p.dot"))
-        text = (self.at / "p.dot").read_text(encoding="utf-8")
-        self.assertIn("color=red", text)
+        def picture(text: str) -> list[str]:
+            self.run_check(self.program(text), "--picture", str(self.at / "p.dot"))
+            return (self.at / "p.dot").read_text(encoding="utf-8").splitlines()
+        race = [line for line in picture(PROGRAMS["race"][0]) if "color=red" in line]
+        self.assertEqual(["race" in line for line in race], [False, False, True])   # two accesses, and what joins them
+        # A ring: from a lock to the wait of its holder, from there to the other lock, and so round.
+        ring = [line for line in picture(PROGRAMS["abba"][0]) if "penwidth=2" in line]
+        ends = [tuple(line.split("[")[0].strip().split(" -> ")) for line in ring]
+        self.assertEqual(len(ends), 4)
+        self.assertEqual({a for a, _ in ends}, {b for _, b in ends})
+        lost = picture(PROGRAMS["lost"][0])
+        self.assertTrue(any("waits for" in line and "color=red" in line for line in lost))
+        # Reads-from, the order of writes, and what a read comes before.
+        text = """static atomic_int x; static void *a(void *p) { x = 1; x = 2; return p; } static void *b(void *p) {
+            int v = x; assert(v != 1 || x != 2); return p; } int main(void) { go(a, b); return 0; }"""
+        edges = [line for line in picture(text) if "label=" in line and "->" in line]
+        self.assertEqual(sorted(line.split('label="')[1][:2] for line in edges), ["co", "fr", "rf", "rf"])
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 # pylint: disable=wrong-import-position
-from checking import Checking  # noqa: E402
+from checking import HEAD, Checking  # noqa: E402
 
 from experiments.runner import check  # noqa: E402
+from experiments.runner.errors import Stop  # noqa: E402
 
 #: The tagged stack of every textbook, with an atomic of 16 bytes; TAG 0 is the one without a tag.
 WIDE = """
@@ -87,6 +88,58 @@ static void go(void *(*f)(void *), void *(*g)(void *)) { pthread_t t[2]; pthread
         with contextlib.redirect_stdout(out):
             code = check.main(["--merge", *parts])
         return code, out.getvalue()
+
+    def test_shards_of_different_things_do_not_add_up(self) -> None:
+        text = """static atomic_int x; static void *a(void *p) { x += N; return p; } int main(void) { go(a, a); return 0; }"""
+        file, parts = self.program(text), []
+        for i, options in enumerate((["--shard", "1/2", "--", "-DN=1"], ["--shard", "2/2", "--", "-DN=1"],
+                                     ["--shard", "2/2", "--", "-DN=2"], ["--shard", "2/2", "--reuse", "off", "--", "-DN=1"],
+                                     ["--", "-DN=1"])):
+            self.run_check(file, *options)
+            parts.append(str(self.at / f"{i}.json"))
+            (self.at / "a.json").rename(parts[-1])
+        self.assertEqual(self.merge(parts[:2])[0], 0)
+        for wrong, word in ((2, "another program"), (3, "other options"), (4, "not the --json of a --shard"), (0, "each shard")):
+            with self.assertRaises(Stop) as refused:
+                self.merge([parts[0], parts[wrong]])
+            self.assertIn(word, str(refused.exception))
+
+    def test_a_race_with_free(self) -> None:
+        code, answer, out = self.run_check(self.program("""static atomic_int *_Atomic q;
+static void *a(void *p) { atomic_int *mine = q; if (mine)
+  atomic_load(mine);
+  return p; }
+static void *b(void *p) { atomic_int *mine = atomic_exchange(&q, NULL);
+  free(mine);
+  return p; }
+int main(void) { q = malloc(4); atomic_init(q, 0); go(a, b); return 0; }""", head=HEAD + "#line 1\n"))
+        self.assertEqual((code, answer["kind"]), (1, "data race"))
+        load, free = "atomic load by thread 1 at p.c:3", "free() by thread 2 at p.c:6"
+        self.assertIn(f"an {load} and {free} are not ordered", answer["message"])
+        self.assertEqual([(x["thread"], x["place"]) for x in answer["accesses"]], [(1, "p.c:3"), (2, "p.c:6")])
+        marked = [line.strip() for line in out.splitlines() if line.strip().startswith("*")]
+        self.assertEqual(len(marked), 2, out)
+        self.assertIn("p.c:3 load malloc0.1 0", marked[0])
+        self.assertEqual(marked[1], "* p.c:6 free() malloc0.1")
+
+    def test_plain_accesses_that_race_are_shown(self) -> None:
+        out = self.run_check(self.program("""static atomic_int x; static int y; static void *a(void *p) { y = 1; x = 1; return p; }
+            static void *b(void *p) { return (void *)(long)y; } int main(void) { go(a, b); return 0; }"""))[2]
+        self.assertRegex(out, r"\* p.c:\d+ plain write y\n(.*\n)*.*\* p.c:\d+ plain read y\n")
+        # Two reads do not race, though one of them is atomic.
+        code, answer, _ = self.run_check(self.program("""static atomic_int x; static void *a(void *p) { return (void *)(long)x; }
+            static void *b(void *p) { return (void *)(long)*(int *)&x; } int main(void) { go(a, b); return 0; }"""))
+        self.assertEqual((code, answer["verdict"]), (0, "ok"), answer["message"])
+
+    def test_who_freed_and_who_allocated(self) -> None:
+        after = self.run_check(self.program("""static void *a(void *p) { int *q = malloc(4); *q = 1; free(q);
+            return (void *)(long)*q; } int main(void) { go(a, a); return 0; }"""))[1]
+        self.assertRegex(after["message"], r"plain read by thread 1 at p.c:\d+: use after free, of a block that thread 1 has "
+                         r"freed at p.c:\d+$")
+        twice = self.run_check(self.program("int main(void) { int *q = malloc(4); free(q);\n free(q); return 0; }"))[1]
+        self.assertRegex(twice["message"], r"free\(\) of a block that main has freed at p.c:\d+")
+        leak = self.run_check(self.program("static void *a(void *p) { malloc(4); return p; } int main(void) { go(a, a); return 0; }"))
+        self.assertRegex(leak[1]["message"], r"4 bytes, allocated at p.c:\d+, is never freed")
 
     def test_warnings_are_in_the_json(self) -> None:
         one = self.run_check(self.program("static atomic_int x; int main(void) { x = 1; return 0; }"))

@@ -52,7 +52,7 @@ class Expansion(TreeCase):
 
     def test_variables_of_the_environment(self) -> None:
         (self.tree / "core").mkdir(exist_ok=True)
-        (self.tree / "core/config.c").write_text('K(stall_ms, NULL)\nvariables[] = {"GUARDS"};\n'
+        (self.tree / "core/config.c").write_text('K(stall_ms, NULL)\nvariables[] = {{.name = "GUARDS"}};\n'
                                                  'families[] = {"TEST_"};\n')
         text = "program: good\nfactors: {workers: 1, TENTER_%s: [0, 5]}\n"
         found = self.load(text % "STALL_MS")

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* fifo, layout=global with a small ring: what one worker makes ready others get; see parts-case.h. */
+#include "../parts-case.h"
+
+#include "fifo/fifo.c"
+#include "dscheck/stub_core.c"
+
+PARTS_HOG(fifo, PARTS_KNOBS({"layout", LAYOUT_GLOBAL}, {"capacity", 2}, ))

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* idle: two workers that look, park and are woken, and a waker that makes an item for each. */
+enum { WORKERS = 2, ITEMS = 2, GETS = 1, ASLEEP = 0, THERE = 0 };
+
+#include "../idle-case.h"
+
+CASE_MAIN(prepare, check, waker, worker0, worker1)

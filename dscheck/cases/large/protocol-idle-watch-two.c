@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* idle: the same while another one sleeps, who may come to watch in its place; see watch-case.h. */
+enum { WORKERS = 2 };
+
+#include "../watch-case.h"
+
+CASE_MAIN(prepare, check, armer, sleeper, watcher)

@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* lifo, small queues: work behind a hog is not out of reach; see parts-case.h. */
-#include "parts-case.h"
-
-#include "lifo/lifo.c"
-#include "dscheck/stub_core.c"
-
-PARTS_HOG(lifo, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ))

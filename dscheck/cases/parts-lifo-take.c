@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* lifo, small queues: an owner at work and a thief; see parts-case.h. */
+#include "parts-case.h"
+
+#include "lifo/lifo.c"
+#include "dscheck/stub_core.c"
+
+PARTS_TAKE(lifo, PARTS_KNOBS({"private", 2}, {"capacity", 2}, ), PARTS_HELD(W0))

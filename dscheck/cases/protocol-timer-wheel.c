@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/* timers, as a wheel: a deadline that runs out while the fibre is woken; see timer-case.h. */
+#include "timer_wheel.h"
+
+#include "timer-case.h"
+
+CASE_MAIN(prepare, check, fibre, worker, waker)

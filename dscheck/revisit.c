@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * When a write may be read by a read that was there before it: of all graphs that this leads to, exactly one way to each.
+ */
+#include "revisit.h"
+
+static inline bool leads(const struct frame *g, uint16_t e, uint16_t w)
+{
+    return e != w && clock_has(&g->slot[w].porf, &g->slot[e]);
+}
+
+/* Whether write x had come when slot `time` was added, or leads to w. */
+static inline bool previous(const struct frame *g, uint16_t x, unsigned time, uint16_t w)
+{
+    return x != w && (write_time(g, x) <= time || leads(g, x, w));
+}
+
+static bool first_place(const struct frame *g, uint16_t o, unsigned time, uint16_t w)
+{
+    for (uint16_t x = g->slot[o].after; x != NIL; x = g->slot[x].after)
+        if (previous(g, x, time, w))
+            return false;
+    for (uint16_t r = g->slot[o].readers; r != NIL; r = g->slot[r].reader)
+        if (r < time)
+            return false;
+    return true;
+}
+
+/* Whether slot e did what comes first: a read takes the latest value, a write is the latest, of those that had come. */
+static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
+{
+    const struct slot *s = &g->slot[e];
+    if (s->kind == BOTTOM)
+        return s->cause == NIL || leads(g, s->cause, w);
+    if (s->kind == WPART)
+        return first_place(g, s->link, e, w);
+    if (s->choice != 0)
+        return false;
+    if (s->loc == NIL)
+        return true;
+    if (s->reads) {
+        if (s->rf != NIL && !previous(g, s->rf, e, w))
+            return false;
+        uint16_t x = s->rf == NIL ? g->place[s->loc].first : g->slot[s->rf].after;
+        for (; x != NIL; x = g->slot[x].after)
+            if (x != e && previous(g, x, e, w))
+                return false;
+    }
+    return !s->writes || write_time(g, e) != e || first_place(g, e, e, w);
+}
+
+bool revisit_drops(const struct frame *g, uint16_t i, uint16_t r, uint16_t w)
+{
+    const struct slot *s = &g->slot[i];
+    if (i <= r || i == w)
+        return false;
+    if (s->kind == WPART)
+        return s->link != w && !leads(g, s->link, w);
+    return s->kind == BOTTOM || !leads(g, i, w);
+}
+
+bool revisit_may(const struct frame *g, uint16_t r, uint16_t w)
+{
+    if (!did_first(g, r, w))
+        return false;
+    for (uint32_t i = r + 1U; i < g->n; i++)
+        if (revisit_drops(g, (uint16_t)i, r, w) && !did_first(g, (uint16_t)i, w))
+            return false;
+    for (uint32_t i = 0; i < r; i++) {
+        const struct slot *s = &g->slot[i];
+        if (s->kind == BOTTOM && s->cause != NIL && (s->cause == r || revisit_drops(g, s->cause, r, w)))
+            return false;
+    }
+    return true;
+}
