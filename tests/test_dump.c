@@ -129,7 +129,8 @@ static int stuck_in_writing(void *arg)
 
 static void test_stuck_in_writing(void)
 {
-    for (int i = 0; i < 2; i++) {
+    int ways = build_has("sanitize=thread") ? 1 : 2; /* which keeps signals back while a thread writes */
+    for (int i = 0; i < ways; i++) {
         atomic_store(&hits_writer, i != 0);
         int status = harness_child(stuck_in_writing, NULL, err, sizeof err);
         show(CHECK(killed(status, SIGQUIT)), status);
@@ -237,8 +238,10 @@ static void test_deaf(void)
     good = CHECK(has("'deaf'; 0 ready; did not stop\n") || migration_forced()) && good;
     good = CHECK(has("'deaf' (deaf): runs on worker 0\n")) && good;
     good = CHECK(has("'lost' (waits_in_vain): waits for mutex 0x")) && good;
-    good = CHECK(has("    (a worker's thread did not stop, so there is no back-trace)\n")) && good;
-    good = CHECK(!has("waits_in_vain+0x")) && good;
+    if (!build_has("sanitize=thread")) { /* which delays signals so that few ever stop */
+        good = CHECK(has("    (a worker's thread did not stop, so there is no back-trace)\n")) && good;
+        good = CHECK(!has("waits_in_vain+0x")) && good;
+    }
     show(good, status);
 }
 
