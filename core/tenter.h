@@ -9,8 +9,9 @@
  *    plain threads alike.
  *  - "Blocks": the calling fibre (or thread) may be suspended. A fibre that is suspended, or that yields, may
  *    go on on another worker thread: thread-local addresses must not be kept over such a call. errno is
- *    carried along: it belongs to the fibre, in sources that include this header (tn_errno). So is, in a program with C++, what belongs to the exceptions that are
- *    being handled: a fibre may switch inside a catch block. An exception must not leave the fibre's function.
+ *    carried along: it belongs to the fibre, in sources that include this header (tn_errno). So is, in a program with
+ *    C++, what belongs to the exceptions that are being handled: a fibre may switch inside a catch block. An exception
+ *    must not leave the fibre's function.
  *  - A pointer is valid unless its description allows NULL, and what it points to has not ended: a runtime that was
  *    stopped, a fibre that was joined. A fibre ends by return or tn_exit, never by pthread_exit (which ends the
  *    program with a message).

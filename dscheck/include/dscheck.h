@@ -27,11 +27,11 @@ struct dscheck_program {
     void (*final)(void);
     bool (*invariant)(void);
 };
-#define DSCHECK_MAIN(...)                                              \
-    int main(void)                                                     \
-    {                                                                  \
+#define DSCHECK_MAIN(...)                                             \
+    int main(void)                                                    \
+    {                                                                 \
         static const struct dscheck_program program_ = {__VA_ARGS__}; \
-        return dscheck_run(&program_);                                 \
+        return dscheck_run(&program_);                                \
     }
 
 /* Gives an object a name for traces, 31 characters of it; static variables have theirs without. */
