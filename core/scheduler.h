@@ -164,7 +164,7 @@ struct tn_scheduler {
     /* ---- life ---- */
 
     /* Before the cluster's first worker; after its last. An errno value fails the cluster. Memory
-     * beyond the fixed sizes come from tn_sched_alloc and go by tn_sched_free. May be left out.
+     * beyond the fixed sizes comes from tn_sched_alloc and go by tn_sched_free. May be left out.
      * Pair: cluster_init/cluster_fini. */
     int (*cluster_init)(struct tn_cluster *cl);
     void (*cluster_fini)(struct tn_cluster *cl);

@@ -191,9 +191,9 @@ TN_API const char *tn_fibre_name(const tn_fibre *f);
 TN_API tn_cluster *tn_cluster_self(void);
 
 /* Where errno is at this moment: on the thread that runs the caller. Compilers may keep the address that <errno.h> gives
- * over any call, also over one after which the fibre is on another thread; so this header puts tn_errno in its place. Sources
- * may include <errno.h> or <cerrno> before or after. Code that is compiled without this header, as a library that calls
- * back, should not expect to find its errno after a callback that has switched. Who: any. Blocks: no. */
+ * over any call, also over one after which the fibre is on another thread; so this header puts tn_errno in its place.
+ * Sources may include <errno.h> or <cerrno> before or after. Code that is compiled without this header, as a library that
+ * calls back, should not expect to find its errno after a callback that has switched. Who: any. Blocks: no. */
 TN_API int *tn_errno(void);
 #undef errno
 #define errno (*tn_errno())

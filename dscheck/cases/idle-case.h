@@ -14,28 +14,19 @@
 
 #include "protocol-case.h"
 
-#include "idle.h"
+#include "idle-lists.h"
 
-static struct tn_idle idle;
-static _Atomic(uint32_t) hungry, busy;
 static _Atomic(int) items; /* stands for the ready queues; relaxed: the fences of the protocol must do */
-static struct tn_idle_slot slot[WORKERS];
 static int announced[WORKERS], withdrawn[WORKERS], woken[WORKERS], got[WORKERS]; /* each worker's own */
 static _Atomic(int) taken[WORKERS];
 
 static void prepare(void)
 {
-    memset(&idle, 0, sizeof(idle));
-    memset(slot, 0, sizeof(slot));
-    idle.hungry = &hungry;
-    idle.n_busy = &busy;
-    atomic_init(&hungry, 0);
-    atomic_init(&busy, 0);
+    prepare_lists();
     atomic_init(&idle.shown, 0);
     for (int i = 0; i < WORKERS; i++) {
         announced[i] = withdrawn[i] = woken[i] = got[i] = 0;
         atomic_init(&taken[i], 0);
-        tn_idle_join(&idle, &slot[i]);
     }
     for (int i = WORKERS - ASLEEP; i < WORKERS; i++, announced[i - 1]++)
         tn_idle_announce(&idle, &slot[i], TN_SLOT_PARKED);

@@ -6,24 +6,8 @@
  */
 #include "protocol-case.h"
 
-#include "idle.h"
-
 enum { WORKERS = 2, ROUNDS = 1 };
-static struct tn_idle idle;
-static _Atomic(uint32_t) hungry, busy;
-static struct tn_idle_slot slot[WORKERS];
-
-static void prepare(void)
-{
-    memset(&idle, 0, sizeof(idle));
-    memset(slot, 0, sizeof(slot));
-    idle.hungry = &hungry;
-    idle.n_busy = &busy;
-    atomic_init(&hungry, 0);
-    atomic_init(&busy, 0);
-    for (int i = 0; i < WORKERS; i++)
-        tn_idle_join(&idle, &slot[i]);
-}
+#include "idle-lists.h"
 
 static uint32_t length(struct tn_idle_list *list, int on)
 {
@@ -91,4 +75,4 @@ static void check(void)
     assert(idle.busy.head == NULL && idle.busy.tail == NULL);
 }
 
-CASE_MAIN(prepare, check, waker, worker0)
+CASE_MAIN(prepare_lists, check, waker, worker0)

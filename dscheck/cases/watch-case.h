@@ -13,25 +13,15 @@
 
 #include "protocol-case.h"
 
-#include "idle.h"
+#include "idle-lists.h"
 
 enum { NEAR = 1000, FAR = 1000000 };
-static struct tn_idle idle;
-static _Atomic(uint32_t) hungry, busy;
 static _Atomic(tn_time) earliest; /* relaxed, as tn_timers publishes it */
 static _Atomic(bool) fired;
-static struct tn_idle_slot slot[WORKERS];
 
 static void prepare(void)
 {
-    memset(&idle, 0, sizeof(idle));
-    memset(slot, 0, sizeof(slot));
-    idle.hungry = &hungry;
-    idle.n_busy = &busy;
-    atomic_init(&hungry, 0);
-    atomic_init(&busy, 0);
-    for (int i = 0; i < WORKERS; i++)
-        tn_idle_join(&idle, &slot[i]);
+    prepare_lists();
     atomic_init(&case_clock, 0);
     atomic_init(&earliest, FAR);
     atomic_init(&fired, false);
