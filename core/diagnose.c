@@ -23,10 +23,11 @@
  */
 #include "internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAP_NS = 100000000, NAP_MAX_NS = 1000000000, LOOKS = 4, STDERR = 2 };
+enum { NAP_NS = 100000000, NAP_MAX_NS = 1000000000, LOOKS = 4, STDERR = 2, FINDINGS = 1024 };
 
 /* Of the process, since threads and SIGQUIT are the process's too. */
 static struct tn_spinlock lock = TN_SPINLOCK_INIT;
@@ -289,10 +290,33 @@ static void report_stall(const char *what)
     let_go();
 }
 
-/* Workers that reach no scheduling point. Returns one of them. */
-static TN_LOOKS struct worker *stuck_worker(struct runtime *rt)
+/* All that one look found, a line each: whoever is told of is told of once, so that none may hide another. */
+struct finding {
+    uint32_t look;
+    unsigned more; /* than there was room for */
+    long long ms;
+    size_t used;
+    char text[FINDINGS + 64];
+};
+
+static __attribute__((format(printf, 2, 3))) void find(struct finding *found, const char *format, ...)
 {
-    struct worker *found = NULL;
+    char line[192];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    const char *before = found->used > 0 ? "\ntenter: " : "";
+    if (found->used + sizeof line + sizeof "\ntenter: stall: " > FINDINGS)
+        found->more++;
+    else
+        found->used += (size_t)snprintf(found->text + found->used, sizeof found->text - found->used, "%sstall: %s",
+                                        before, line);
+}
+
+/* Workers that reach no scheduling point. */
+static TN_LOOKS void find_stuck_workers(struct runtime *rt, struct finding *found)
+{
     struct cluster *cl = atomic_load_explicit(&rt->clusters, memory_order_acquire); /* CL0 acquire */
     for (; cl != NULL; cl = cl->next) {
         uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_acquire); /* U0 acquire */
@@ -303,33 +327,9 @@ static TN_LOOKS struct worker *stuck_worker(struct runtime *rt)
             w->still = point != w->seen || !runs ? 0 : w->still + 1;
             w->seen = point;
             if (w->still == LOOKS)
-                found = w;
+                find(found, "worker %u has reached no scheduling point for %lld ms", w->pub.index, found->ms);
         }
     }
-    return found;
-}
-
-struct marking {
-    uint32_t look;
-    struct fibre *starved;
-};
-
-static void mark(struct fibre *f, void *arg)
-{
-    struct marking *m = arg;
-    uint64_t was = atomic_load_explicit(&f->saved_errno, memory_order_relaxed), now; /* relaxed: the CAS decides */
-    enum doing doing = fibre_doing(f);
-    uint32_t old = (uint32_t)(was >> 32);
-    if (doing == DOING_READY && old != 0) {
-        if (m->look - old == LOOKS)
-            m->starved = f;
-        return;
-    }
-    now = (was & UINT32_MAX) | (doing == DOING_READY ? (uint64_t)m->look << 32 : 0);
-    if (now != was)
-        /* relaxed: fails if it has run in between, and then there is nothing to mark */
-        atomic_compare_exchange_strong_explicit(&f->saved_errno, &was, now, memory_order_relaxed,
-                                                memory_order_relaxed);
 }
 
 /* Letter by letter: the C library's functions are watched by the sanitizer. */
@@ -340,13 +340,33 @@ static TN_LOOKS void name_of(const struct fibre *f, char name[sizeof f->name])
     name[sizeof f->name - 1] = '\0';
 }
 
+static void find_starved(struct fibre *f, void *arg)
+{
+    struct finding *found = arg;
+    uint64_t was = atomic_load_explicit(&f->saved_errno, memory_order_relaxed), now; /* relaxed: the CAS decides */
+    enum doing doing = fibre_doing(f);
+    uint32_t old = (uint32_t)(was >> 32);
+    if (doing == DOING_READY && old != 0) {
+        char name[sizeof f->name];
+        if (found->look - old == LOOKS) {
+            name_of(f, name);
+            find(found, "fibre '%s' has been ready for %lld ms and did not run", name, found->ms);
+        }
+        return;
+    }
+    now = (was & UINT32_MAX) | (doing == DOING_READY ? (uint64_t)found->look << 32 : 0);
+    if (now != was)
+        /* relaxed: fails if it has run in between, and then there is nothing to mark */
+        atomic_compare_exchange_strong_explicit(&f->saved_errno, &was, now, memory_order_relaxed,
+                                                memory_order_relaxed);
+}
+
 static void *watch(void *runtime)
 {
     struct runtime *rt = runtime;
-    struct marking m = {0};
+    struct finding found = {.ms = (long long)rt->diagnosis.stall_ms};
     uint64_t parks = 0;
     unsigned quiet = 0;
-    char what[256], name[sizeof m.starved->name];
     diagnose_own_begins();
     tn_time wake = tn_now(), step = (tn_time)rt->diagnosis.stall_ms * 1000000 / LOOKS;
     while (atomic_load_explicit(&rt->diagnosis.stop, memory_order_relaxed) == 0) { /* relaxed: nothing hangs on it */
@@ -355,30 +375,21 @@ static void *watch(void *runtime)
             wake = tn_now() + step; /* the whole process had stopped */
         while (tn_now() < wake && atomic_load_explicit(&rt->diagnosis.stop, memory_order_relaxed) == 0)
             tn_park(&rt->diagnosis.stop, 0, wake);
-        struct worker *w = stuck_worker(rt);
-        m.look++;
-        m.starved = NULL;
-        each_block(rt, mark, &m);
+        found.look++;
+        found.used = found.more = 0;
+        find_stuck_workers(rt, &found);
+        each_block(rt, find_starved, &found);
         uint64_t now = 0;
         bool still = workers_idle(rt, &now) && fibres_blocked(rt) && now == parks;
         parks = now;
         quiet = still ? quiet + 1 : 0;
-        long long ms = (long long)rt->diagnosis.stall_ms;
-        int n = 0;
-        if (w != NULL)
-            n += snprintf(what, sizeof what, "stall: worker %u has reached no scheduling point for %lld ms",
-                          w->pub.index, ms);
-        if (m.starved != NULL) {
-            name_of(m.starved, name);
-            n += snprintf(what + n, sizeof what - (size_t)n,
-                          "%sstall: fibre '%s' has been ready for %lld ms and did not run", n > 0 ? "\ntenter: " : "",
-                          name, ms);
-        }
-        if (n == 0 && quiet == LOOKS && somebody_outside())
-            n = snprintf(what, sizeof what,
-                         "stall: every fibre has been blocked for %lld ms; only a thread outside could wake one", ms);
-        if (n > 0)
-            report_stall(what);
+        if (found.used == 0 && quiet == LOOKS && somebody_outside())
+            find(&found, "every fibre has been blocked for %lld ms; only a thread outside could wake one", found.ms);
+        if (found.more > 0)
+            snprintf(found.text + found.used, sizeof found.text - found.used, "\ntenter: stall: and %u more",
+                     found.more);
+        if (found.used > 0)
+            report_stall(found.text);
     }
     diagnose_own_ends();
     return NULL;

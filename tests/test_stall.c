@@ -94,10 +94,10 @@ static void test_hog(void)
     hog_told(500);
 }
 
-/* plainlifo runs the newest: two that yield to each other starve a third one. */
+/* plainlifo runs the newest: two that yield to each other starve others, which one look finds together. */
 static void *yields(void *arg)
 {
-    UNTIL(told("'starved' has been ready"))
+    UNTIL(told("'starved' has been ready") && told("'too' has been ready"))
     for (int i = 0; i < 1000; i++)
         tn_yield();
     return arg;
@@ -105,8 +105,9 @@ static void *yields(void *arg)
 
 static void *starve_main(void *arg)
 {
-    tn_fibre *f[3] = {named("starved", ends, arg), named("one", yields, arg), named("two", yields, arg)};
-    for (int i = 3; i-- > 0;)
+    tn_fibre *f[4] = {named("starved", ends, arg), named("too", ends, arg), named("one", yields, arg),
+                      named("two", yields, arg)};
+    for (int i = 4; i-- > 0;)
         tn_join(f[i], NULL);
     return arg;
 }
@@ -125,6 +126,7 @@ static void test_starved(void)
     int status = harness_child(starve, NULL, err, sizeof err);
     bool good = CHECK(exited(status, 0));
     good = CHECK(has("tenter: stall: fibre 'starved' has been ready for 40 ms and did not run\n")) && good;
+    good = CHECK(has("tenter: stall: fibre 'too' has been ready for 40 ms and did not run\n")) && good;
     good = CHECK(has("'starved' (ends): ready, has not run yet\n")) && good;
     show(good, status);
 }
