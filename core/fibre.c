@@ -223,7 +223,7 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
         notify(cl, rc);
     }
     if (visiting)
-        leave(rt);
+        tn_visitors_leave(&rt->visitors);
     return rc == EAGAIN ? EAGAIN : 0;
 }
 
@@ -354,7 +354,7 @@ static __attribute__((noinline)) int join_thread(struct fibre *f, void **value, 
     struct runtime *rt = runtime_of(&f->pub);
     if (timed || left_behind_in_parent(rt))
         return EPERM;
-    visit(NULL, rt);
+    tn_visitors_enter(&rt->visitors);
     uintptr_t state = tn_joinword_look(&f->join);
     int rc = state == TN_JOIN_DONE                               ? 0
              : state == TN_JOIN_OPEN || state == TN_JOIN_CLOSING ? thread_waits(rt, f)
@@ -364,7 +364,7 @@ static __attribute__((noinline)) int join_thread(struct fibre *f, void **value, 
             *value = f->value;
         release(NULL, f);
     }
-    leave(rt);
+    tn_visitors_leave(&rt->visitors);
     return rc;
 }
 

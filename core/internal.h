@@ -19,6 +19,7 @@
 #include "suspend.h"
 #include "timers.h"
 #include "tokenlock.h"
+#include "visitors.h"
 #include "queues/spinlock.h"
 
 #include <string.h>
@@ -251,7 +252,7 @@ struct runtime {
     struct cluster *first;
     struct tn_joiner *joiners; /* under the lock */
     _Atomic(bool) stopping;
-    _Atomic(uint32_t) visitors; /* threads of outside that make a fibre ready right now */
+    struct tn_visitors visitors;
     uint64_t seed;
     unsigned next_cpu;
     struct diagnosis diagnosis;

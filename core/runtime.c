@@ -199,7 +199,7 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     if (rc != 0)
         return rc;
     /* From here until it is on the list tn_stop waits for us, whoever we are. */
-    atomic_fetch_add_explicit(&rt->visitors, 1, memory_order_acq_rel); /* V0; against `stopping`, see tn_stop */
+    tn_visitors_enter(&rt->visitors);
     rc = cluster_make(rt, &config, &cl);
     if (rc != 0 && cl != NULL) {
         cluster_join(cl); /* nobody knows it but its own workers, which have nothing to run: this is short */
@@ -213,7 +213,7 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     }
     if (rc == 0)
         *out = &cl->pub;
-    atomic_fetch_sub_explicit(&rt->visitors, 1, memory_order_release); /* V0 release */
+    tn_visitors_leave(&rt->visitors);
     return rc;
 }
 
@@ -261,13 +261,6 @@ static struct cluster *cluster_to_join(struct runtime *rt)
         cl = cl->next;
     tn_spinlock_unlock(&rt->lock);
     return cl;
-}
-
-static void await_visitors(struct runtime *rt)
-{
-    unsigned spins = 0;
-    while (atomic_load_explicit(&rt->visitors, memory_order_acquire) != 0) /* V0 acquire */
-        tn_spin_wait(&spins);
 }
 
 bool joiner_begins(struct runtime *rt, struct tn_joiner *t)
@@ -318,7 +311,7 @@ TN_API int tn_stop(tn_runtime *runtime)
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
     drop_joiners(rt);
-    await_visitors(rt);
+    tn_visitors_await(&rt->visitors);
     for (struct cluster *cl; (cl = cluster_to_join(rt)) != NULL; cl->joined = true)
         cluster_join(cl);
     diagnose_end(rt);

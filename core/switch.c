@@ -53,19 +53,13 @@ static inline bool left_in_parent(struct worker *w, struct tn_fibre *f)
            left_behind_in_parent(runtime_of(f));
 }
 
-/* A caller from outside the runtime is counted: as soon as the module has the fibre, that may run, end and be
- * joined, and tn_stop must not take the cluster away while we still look for somebody to wake. */
+/* True: the caller comes from outside the runtime, and leaves it again (visitors.h). */
 static inline bool visit(struct worker *w, struct runtime *rt)
 {
     if (w != NULL && cluster_of(w->pub.cluster)->rt == rt)
         return false;
-    atomic_fetch_add_explicit(&rt->visitors, 1, memory_order_relaxed); /* relaxed: ready() publishes it */
+    tn_visitors_enter(&rt->visitors);
     return true;
-}
-
-static inline void leave(struct runtime *rt)
-{
-    atomic_fetch_sub_explicit(&rt->visitors, 1, memory_order_release); /* V0 release */
 }
 
 /* The same for callers that are no worker of f's cluster. */
@@ -78,7 +72,7 @@ static __attribute__((noinline)) void make_ready_elsewhere(struct worker *w, str
     bool visiting = visit(w, rt);
     notify(cl, TN_SCHED(cl)->ready(NULL, &f->pub, why));
     if (visiting)
-        leave(rt);
+        tn_visitors_leave(&rt->visitors);
 }
 
 static inline void make_ready(struct worker *w, struct fibre *f, enum tn_why why)
