@@ -99,6 +99,8 @@ static void put_trace(const struct tn_where *where, uintptr_t low, uintptr_t hig
 static TN_LOOKS void put_fibre(struct fibre *f)
 {
     put_address(f);
+    if (*(const volatile char *)f->name == '\0')
+        return;
     put(" '");
     put(f->name);
     put("'");
