@@ -14,7 +14,7 @@
 #name, (uint32_t)(name) \
     }
 
-const struct layout_row tn_debug_layout[] = {
+TN_FOR_DEBUGGERS const struct layout_row tn_debug_layout[] = {
     AT(runtime, diagnosis.next),
     AT(runtime, clusters),
     AT(runtime, stacks.all),
