@@ -52,6 +52,10 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
         cl->sched = all[0];
     else
         cl->sched = binding_find(spec, name);
+    if (cl->sched == NULL && name == 0) {
+        tn_message("tenter: this build has plug-ins only: name one, as TENTER_SCHEDULER=/path/to/module.so does");
+        return EINVAL;
+    }
     if (cl->sched == NULL) {
         const char *names[64];
         for (size_t i = 0; i < n && i < 64; i++)
