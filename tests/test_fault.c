@@ -237,7 +237,6 @@ static void jump_out(int number)
 static void *on_purpose(void *arg)
 {
     volatile unsigned faults = 0;
-    on_purpose_here();
     for (volatile int i = 0; i < 3; i++) {
         if (sigsetjmp(out, 1) == 0)
             *(volatile int *)nowhere = 1;
@@ -257,6 +256,8 @@ static void test_on_purpose(void)
     tn_fibre *f;
     if (build_has("sanitize=address") || build_has("sanitize=thread"))
         SKIP("the sanitizer has a say in signals");
+    if (build_has("sanitize=valgrind"))
+        SKIP("a jump off the signal stack is to valgrind a fibre's stack that grows, over whatever lies between");
     sigaction(SIGSEGV, &mine, &before);
     CHECK_EQUAL(tn_start(&one, &c), 0);
     CHECK_EQUAL(tn_start(&two, &c), 0);
