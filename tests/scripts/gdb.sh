@@ -29,11 +29,11 @@ part() { sed -n "/^\[$1\]/,/^\[/p" "$out"; }
 wants() { part "$1" | grep -q -- "$2" || fail "[$1] lacks: $2"; }
 lacks() { ! part "$1" | grep -q -- "$2" || fail "[$1] has: $2"; }
 
-# trace NAME FUNCTION...: the fibre's back-trace has these frames, in this order, and ends at begin.
+# trace NAME FUNCTION...: the fibre's back-trace has these frames (or a clone: f.constprop.0), in this order, and ends at begin.
 trace() {
     name=$1
     shift
-    frames=$(part all | sed -n "/^Fibre [0-9]* '$name'/,/^\$/p" | grep -v ' in ?? ()' | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-zA-Z0-9_.]*\) .*/\2/p')
+    frames=$(part all | sed -n "/^Fibre [0-9]* '$name'/,/^\$/p" | grep -v ' in ?? ()' | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-zA-Z0-9_]*\)[a-z0-9.]* .*/\2/p')
     at=$(printf '%s ' $frames)
     for function; do
         case " $at" in *" $function "*) at=${at#*"$function "} ;; *) fail "$name: no frame of $function in: $frames" ;; esac
