@@ -121,8 +121,10 @@ static bool wait_there(unsigned t, unsigned first)
     graph_unread(g, k);
     s->writes = false;
     s->kind = BOTTOM;
-    if (s->rf != NIL && s->rf > k)
+    if (s->rf != NIL && s->rf > k) {
         s->cause = s->rf;
+        s->since = k;
+    }
     s->span = (uint16_t)(st->records - 1 - first);
     await_put_back(t, r);
     st->used = r->at;
@@ -206,6 +208,7 @@ static bool add_read(unsigned t)
     s->weak = q->weak && run_options.spurious_cas;
     if (bottom != NIL) {
         s->cause = g->slot[bottom].cause;
+        s->since = g->slot[bottom].since;
         s->span = g->slot[bottom].span;
     }
     look.t = t;

@@ -180,6 +180,7 @@ static void settle_revisited(uint16_t r, uint16_t w, unsigned choice)
     search_settle(r, w, choice);
     if (s->kind == BOTTOM) {
         s->cause = w;
+        s->since = r;
     } else if (s->writes && s->op < OP_CAS &&
                s->new == s->old) { /* a compare-and-exchange that succeeds ends its loop */
         graph_co_remove(g, r);
