@@ -36,6 +36,7 @@ struct clock {
 struct slot {
     uint8_t kind, tid, op, log;
     bool reads, writes, weak;
+    bool skips; /* it read the latest value that is not in vain: whatever had come later is */
     uint8_t choice, choices; /* which of so many this event took */
     uint16_t idx;            /* in its thread */
     uint16_t loc;            /* NIL: none */

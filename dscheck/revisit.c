@@ -46,7 +46,8 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
             return false;
         uint16_t x = s->rf == NIL ? g->place[s->loc].first : g->slot[s->rf].after;
         for (; x != NIL; x = g->slot[x].after)
-            if (x != e && previous(g, x, e, w) && (s->cause == NIL || write_time(g, x) < e || graph_caused(g, x, e)))
+            if (x != e && !(s->skips && write_time(g, x) < e) && previous(g, x, e, w) &&
+                (s->cause == NIL || write_time(g, x) < e || graph_caused(g, x, e)))
                 return false;
     }
     return !s->writes || write_time(g, e) != e || first_place(g, e, e, w);
