@@ -2,9 +2,9 @@
 """Holds `./tenter check` against the enumerator, on random programs.
 
 For each program: the verdict; if it is good, the number of executions, that none was blocked (unless
-there are awaits), that no outcome comes up but those that the enumerator found, and that one of these, drawn at random,
-does come up when it is forbidden.  A program on which they differ is made smaller for as long as
-they do.
+there are awaits), that no outcome comes up but those that the enumerator found, and that one of
+these, drawn at random, does come up when it is forbidden.  A program on which they differ is made
+smaller for as long as they do.
 """
 from __future__ import annotations
 
