@@ -27,6 +27,7 @@ uint32_t sim_core_number;
 uint64_t sim_now = SIM_START_NS * SIM_PS, sim_limit, sim_insns;
 
 static struct sim_thread threads[SIM_THREADS];
+static int *error_at; /* errno of the one thread of the system */
 static uint32_t made;
 static struct sim_thread *on_core[SIM_CORES];
 static struct sim_thread *waiting[SIM_THREADS]; /* for a core, in the order of arrival */
@@ -167,9 +168,9 @@ static void go_on(void)
     }
     enter(to);
     if (to != from) {
-        int error = errno; /* the program's threads have one each */
+        int error = *error_at; /* the program's threads have one each */
         tn_context_switch(&from->context, to->context, to);
-        errno = error;
+        *error_at = error;
     }
 }
 
@@ -191,7 +192,7 @@ static void *program;
 static void begin(void *thread)
 {
     struct sim_thread *t = thread;
-    t->fn(t->arg);
+    t->result = t->fn(t->arg);
     sim_charge(sim_machine.park);
     t->clock = sim_now;
     t->state = SIM_ENDED;
@@ -238,7 +239,7 @@ void *sim_tls(intptr_t offset)
 static struct sim_thread *make(void *(*fn)(void *), void *arg)
 {
     uint32_t id = 0;
-    while (id < made && !(threads[id].state == SIM_ENDED && threads[id].detached))
+    while (id < made && !(threads[id].state == SIM_ENDED && threads[id].joined))
         id++;
     if (id == SIM_THREADS)
         return NULL;
@@ -277,14 +278,15 @@ static void leave(uint64_t deadline)
     go_on();
 }
 
-void sim_join(struct sim_thread *t)
+void *sim_join(struct sim_thread *t)
 {
     sim_charge(sim_machine.park);
     if (t->state != SIM_ENDED) {
         t->joiner = sim_me;
         leave(SIM_NEVER);
     }
-    t->detached = true; /* its number is free */
+    t->joined = true; /* its number is free */
+    return t->result;
 }
 
 int sim_sleep(const void *word, uint64_t deadline)
@@ -361,6 +363,7 @@ void sim_start(void *(*fn)(void *), void *arg)
     for (uint32_t i = 0; i < 2 * SIM_THREADS; i++)
         tree[i] = SIM_NEVER;
     dl_iterate_phdr(tls_find, NULL);
+    error_at = &errno;
     struct sim_thread *first = make(fn, arg);
     if (first == NULL)
         sim_die(99, "no memory for the simulated program");

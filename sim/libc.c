@@ -163,7 +163,16 @@ int simulated_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*f
     struct sim_thread *made = sim_create(fn, arg);
     if (made == NULL)
         return EAGAIN;
-    *t = made->id + 1;
+    *t = (pthread_t)(uintptr_t)made;
+    return 0;
+}
+
+int simulated_pthread_join(pthread_t t, void **result);
+int simulated_pthread_join(pthread_t t, void **result)
+{
+    void *value = sim_join((struct sim_thread *)(uintptr_t)t);
+    if (result != NULL)
+        *result = value;
     return 0;
 }
 

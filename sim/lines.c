@@ -29,7 +29,7 @@ void sim_lines_open(void)
 static unsigned nearest(const struct sim_line *l, uint32_t me)
 {
     for (unsigned layer = 0; layer < sim_machine.layers; layer++)
-        for (unsigned i = 0; i < SIM_CORES / 64; i++)
+        for (unsigned i = 0; i < sim_words; i++)
             if ((l->sharers[i] & sim_near[me][layer][i]) != 0)
                 return layer;
     return sim_machine.layers;
@@ -39,7 +39,7 @@ static unsigned nearest(const struct sim_line *l, uint32_t me)
 static unsigned farthest(const struct sim_line *l, uint32_t me)
 {
     for (unsigned layer = sim_machine.layers; layer > 0; layer--)
-        for (unsigned i = 0; i < SIM_CORES / 64; i++)
+        for (unsigned i = 0; i < sim_words; i++)
             if ((l->sharers[i] & ~sim_near[me][layer - 1][i]) != 0)
                 return layer;
     return 0;
@@ -48,7 +48,7 @@ static unsigned farthest(const struct sim_line *l, uint32_t me)
 static bool others(const struct sim_line *l, uint32_t me)
 {
     uint64_t any = 0;
-    for (unsigned i = 0; i < SIM_CORES / 64; i++)
+    for (unsigned i = 0; i < sim_words; i++)
         any |= i == me / 64 ? l->sharers[i] & ~(UINT64_C(1) << me % 64) : l->sharers[i];
     return any != 0;
 }
@@ -141,7 +141,7 @@ void sim_miss(struct sim_line *l, enum sim_access how)
         wait_until(l, start + took);
         return;
     }
-    for (unsigned i = 0; i < SIM_CORES / 64; i++)
+    for (unsigned i = 0; i < sim_words; i++)
         l->sharers[i] = i == me / 64 ? bit : 0;
     l->owner = (uint16_t)(me + 1);
     if (how == SIM_WRITE) {

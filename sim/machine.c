@@ -11,6 +11,7 @@
 #include <string.h>
 
 struct sim_machine sim_machine;
+uint32_t sim_words;
 uint8_t sim_distance[SIM_CORES][SIM_CORES];
 uint64_t sim_near[SIM_CORES][SIM_LAYERS][SIM_CORES / 64];
 
@@ -124,5 +125,6 @@ void sim_machine_load(const char *name, unsigned cores)
     if (cores > sim_machine.cores)
         sim_die(2, "%u cores: the machine '%s' has %u", cores, sim_machine.name, sim_machine.cores);
     sim_machine.cores = cores != 0 ? cores : sim_machine.cores;
+    sim_words = (sim_machine.cores + 63) / 64;
     lay_out();
 }

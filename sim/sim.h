@@ -37,6 +37,7 @@ struct sim_machine {
 };
 
 extern struct sim_machine sim_machine;
+extern uint32_t sim_words;                                     /* of 64 cores, that the machine has */
 extern uint8_t sim_distance[SIM_CORES][SIM_CORES];             /* the first layer that holds both */
 extern uint64_t sim_near[SIM_CORES][SIM_LAYERS][SIM_CORES / 64]; /* the cores of that layer around one */
 
@@ -47,7 +48,7 @@ void sim_machine_load(const char *name, unsigned cores);
 /* ---- engine.c: threads and cores ---- */
 
 struct sim_core {
-    uint64_t instructions, accesses, busy; /* busy: had a thread for so long */
+    _Alignas(64) uint64_t instructions, accesses, busy; /* busy: had a thread for so long */
     uint64_t stall;                        /* of that, waited for lines, stores and fences */
     uint64_t stored[64], next_store;       /* when the stores under way are over */
     uint64_t drained;                      /* when the last of them is */
@@ -55,16 +56,16 @@ struct sim_core {
 };
 
 struct sim_thread {
-    void *context; /* its stack, while it does not run */
+    _Alignas(64) void *context; /* its stack, while it does not run */
     uint64_t clock;
     uint32_t id, core, pinned; /* SIM_NOWHERE: none */
     enum { SIM_RUNS, SIM_WAITS, SIM_SLEEPS, SIM_ENDED } state; /* waits: for a core */
-    bool timed_out, detached;
+    bool timed_out, joined;
     uint64_t since;              /* has had its core since */
     const void *word;            /* it sleeps until somebody wakes this */
     struct sim_thread *joiner;
     void *(*fn)(void *);
-    void *arg, *self, *stack, *tls;
+    void *arg, *result, *self, *stack, *tls;
 };
 enum { SIM_NOWHERE = UINT32_MAX };
 
@@ -79,7 +80,7 @@ extern uint64_t sim_now, sim_limit, sim_insns;
 void sim_start(void *(*fn)(void *), void *arg); /* runs fn(arg) as thread 0; does not return */
 void sim_turn(void);                            /* let others act until this thread has the smallest clock */
 struct sim_thread *sim_create(void *(*fn)(void *), void *arg);
-void sim_join(struct sim_thread *t);
+void *sim_join(struct sim_thread *t);
 int sim_sleep(const void *word, uint64_t deadline); /* 0: woken, else ETIMEDOUT */
 unsigned sim_wake(const void *word, unsigned n);
 void sim_pin(unsigned core);
