@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Threads and cores. All threads are contexts of one thread of the system; which one acts next is the root of a tree of
- * the smallest clocks (sim.h has the rule). A thread that sleeps with a deadline has its leaf too: when that is the
+ * the smallest clocks (sim.h has the rule), which holds all of them but the one that runs. A thread that sleeps with a deadline has its leaf too: when that is the
  * smallest, it is due.
  *
  * A thread runs while it occupies a core: the one it is pinned to, else the one it had, else the first that is free. If
@@ -38,21 +38,26 @@ static uint32_t n_waiting;
 static uint64_t tree[2 * SIM_THREADS];
 static uint32_t leaves = 1;
 
-static uint64_t key_of(const struct sim_thread *t, uint64_t clock)
+static void take_out(const struct sim_thread *t)
 {
-    return clock == SIM_NEVER ? SIM_NEVER : clock << ID_BITS | t->id;
+    uint32_t i = leaves + t->id;
+    tree[i] = SIM_NEVER;
+    for (; i > 1; i /= 2)
+        tree[i / 2] = tree[i] < tree[i ^ 1] ? tree[i] : tree[i ^ 1];
 }
 
+/* Only nodes whose smallest it becomes change, which are few. */
 static void put(const struct sim_thread *t, uint64_t clock)
 {
     uint32_t i = leaves + t->id;
-    uint64_t key = key_of(t, clock);
+    if (tree[i] != SIM_NEVER)
+        take_out(t);
+    if (clock == SIM_NEVER)
+        return;
+    uint64_t key = clock << ID_BITS | t->id;
     tree[i] = key;
-    for (; i > 1; i /= 2) {
-        uint64_t other = tree[i ^ 1];
-        key = other < key ? other : key;
+    for (; i > 1 && key < tree[i / 2]; i /= 2)
         tree[i / 2] = key;
-    }
 }
 
 static void grow(uint32_t number)
@@ -69,18 +74,13 @@ static void grow(uint32_t number)
         tree[i] = tree[2 * i] < tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
 }
 
-/* How far the thread may go: to the smallest key of the others. */
-static uint64_t limit_of(const struct sim_thread *t)
+/* How far the thread that runs may go: to the smallest key of the others. Its own is not in the tree. */
+static uint64_t limit(void)
 {
-    uint64_t key = SIM_NEVER;
-    for (uint32_t i = leaves + t->id; i > 1; i /= 2) {
-        uint64_t other = tree[i ^ 1];
-        key = other < key ? other : key;
-    }
-    if (key == SIM_NEVER)
+    if (tree[1] == SIM_NEVER)
         return SIM_NEVER;
-    uint64_t clock = key >> ID_BITS;
-    return (key & (SIM_THREADS - 1)) < t->id ? clock - 1 : clock;
+    uint64_t clock = tree[1] >> ID_BITS;
+    return (tree[1] & (SIM_THREADS - 1)) < sim_me->id ? clock - 1 : clock;
 }
 
 /* ---- cores ---- */
@@ -140,18 +140,20 @@ static bool wanted(uint32_t core)
 
 static void enter(struct sim_thread *t)
 {
+    take_out(t);
     sim_me = t;
     sim_now = t->clock;
-    sim_limit = limit_of(t);
+    sim_limit = limit();
     sim_core_number = t->core;
     sim_here = &sim_cores[t->core];
 }
 
 static void timed_out(struct sim_thread *t)
 {
+    uint64_t deadline = tree[leaves + t->id] >> ID_BITS;
     t->timed_out = true;
     t->word = NULL;
-    get_core(t, (tree[leaves + t->id] >> ID_BITS) + sim_machine.start);
+    get_core(t, deadline + sim_machine.start);
 }
 
 /* The thread that acts next, which may be the present one. What is due on the way is done. */
@@ -262,7 +264,7 @@ struct sim_thread *sim_create(void *(*fn)(void *), void *arg)
     struct sim_thread *t = make(fn, arg);
     if (t != NULL) {
         get_core(t, sim_now + sim_machine.start);
-        sim_limit = limit_of(sim_me);
+        sim_limit = limit();
     }
     return t;
 }
@@ -309,7 +311,7 @@ unsigned sim_wake(const void *word, unsigned n)
             get_core(&threads[i], sim_now + sim_machine.start);
             woken++;
         }
-    sim_limit = limit_of(sim_me);
+    sim_limit = limit();
     return woken;
 }
 
@@ -347,7 +349,7 @@ void sim_interrupt(void)
         t->clock += sim_machine.interrupt;
         put(t, t->clock);
     }
-    sim_limit = limit_of(sim_me);
+    sim_limit = limit();
 }
 
 unsigned sim_running(void)

@@ -195,6 +195,22 @@ static void *run_main(void *unused)
     exit(simulated_main(argument_count, arguments));
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The program sees the variables that are meant for it, in one order: what else the host has must not cost anything. */
+static void keep_environment(void)
+{
+    size_t n = 0;
+    for (char **at = environ; *at != NULL; at++)
+        if (strncmp(*at, "TENTER_", 7) == 0)
+            environ[n++] = *at;
+    environ[n] = NULL;
+    qsort(environ, n, sizeof *environ, by_text);
+}
+
 int main(int argc, char **argv)
 {
     const char *machine = getenv("TENTER_MACHINE"), *cores = getenv("TENTER_CORES");
@@ -202,6 +218,7 @@ int main(int argc, char **argv)
     unsigned long n = cores != NULL ? strtoul(cores, &end, 10) : 0;
     if (cores != NULL && (*cores < '0' || *cores > '9' || *end != '\0' || n == 0 || n > SIM_CORES))
         sim_die(2, "TENTER_CORES=%s: how many of the machine's cores, 1 to %d", cores, SIM_CORES);
+    keep_environment();
     argument_count = argc;
     arguments = argv;
     sim_machine_load(machine != NULL ? machine : "epyc7702x2", (unsigned)n);

@@ -54,8 +54,8 @@ static void value(const char *path, unsigned line, const struct key *k, const ch
         char *end;
         double v = strtod(text, &end);
         if (end == text || !(v >= 0 && v < 1e9) || (n > 0 && !many) || n == most)
-            sim_die(2, "%s:%u: %s: %s %s from 0 to 1e9", path, line, k->name, many ? "some" : "one",
-                    times ? "times in ns," : "numbers,");
+            sim_die(2, "%s:%u: %s: %s%s from 0 to 1e9", path, line, k->name, many ? "several" : "one",
+                    times ? " time(s) in ns," : " number(s),");
         if (times)
             ((uint64_t *)k->to)[n++] = (uint64_t)(v * (double)SIM_PS + 0.5);
         else

@@ -95,7 +95,7 @@ class Runs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             bad = Path(folder) / "bad.yaml"
             text = (ROOT / sim.MACHINES / "epyc7702x2.yaml").read_text(encoding="utf-8")
-            for change, said in ((("hit: 0.3", "hit: fast"), "hit: one time in ns, from 0 to 1e9"),
+            for change, said in ((("hit: 0.3", "hit: fast"), "hit: one time(s) in ns, from 0 to 1e9"),
                                  (("hit:", "hits:"), "there is no key 'hits'"),
                                  (("hit: 0.3", ""), "the key 'hit' is missing"),
                                  (("cores: 128", "cores: 500"), "cores: 1 to 256")):
