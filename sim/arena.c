@@ -29,7 +29,7 @@ static struct named {
     const char *at;
     size_t bytes;
     uint32_t from, via; /* the caller's place in the code, and its caller's */
-} *named;
+} * named;
 static uint32_t n_named;
 
 static void name(uint32_t number, const char *at, size_t bytes, uintptr_t *frame)
@@ -41,7 +41,8 @@ static void name(uint32_t number, const char *at, size_t bytes, uintptr_t *frame
 
 static void open_names(void)
 {
-    void *p = mmap(NULL, NAMED * sizeof *named, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p =
+        mmap(NULL, NAMED * sizeof *named, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         sim_die(77, "no address space for the names of blocks: see ulimit -v");
     named = p;
@@ -211,7 +212,8 @@ static void *take(size_t size)
     if (p == NULL) {
         struct head *head = cut(h, room + HEAD);
         if (head != NULL) {
-            *head = (struct head){(uint32_t)(room >> 4), (uint16_t)sim_me->id, (uint16_t)class, n_named++ % NAMED, 0};
+            *head =
+                (struct head){(uint32_t)(room >> 4), (uint16_t)sim_me->id, (uint16_t) class, n_named++ % NAMED, 0};
             p = head + 1;
         }
     }

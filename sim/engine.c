@@ -8,8 +8,6 @@
  * there is none it waits, in the order of arrival; a core is taken from a thread that has had it for a slice.
  */
 #define _GNU_SOURCE
-#define TN_CONTEXT_ASM
-#include "../core/platform.h"
 #include "sim.h"
 
 #include <errno.h>
@@ -138,6 +136,26 @@ static bool wanted(uint32_t core)
 
 /* ---- switching ---- */
 
+/* As core/context/x86_64.h, without the control words of the floating point unit: they are a fifth of it, and a program's
+ * threads have them in common here. */
+static inline __attribute__((always_inline)) void switch_stacks(void **from, void *to)
+{
+    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
+                     "pushq %%rax\n\t"
+                     "pushq %%rbp\n\t"
+                     "movq %%rsp, (%%rdi)\n\t"
+                     "movq %%rsi, %%rsp\n\t"
+                     "popq %%rbp\n\t"
+                     "popq %%rax\n\t"
+                     "jmp *%%rax\n\t"
+                     "1:\n\t"
+                     : "+D"(from), "+S"(to)
+                     :
+                     : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc",
+                       "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
 static void enter(struct sim_thread *t)
 {
     take_out(t);
@@ -171,7 +189,7 @@ static void go_on(void)
     enter(to);
     if (to != from) {
         int error = *error_at; /* the program's threads have one each */
-        tn_context_switch(&from->context, to->context, to);
+        switch_stacks(&from->context, to->context);
         *error_at = error;
     }
 }
@@ -191,9 +209,9 @@ void sim_turn(void)
 
 static void *program;
 
-static void begin(void *thread)
+static void begin(void)
 {
-    struct sim_thread *t = thread;
+    struct sim_thread *t = sim_me;
     t->result = t->fn(t->arg);
     sim_charge(sim_machine.park);
     t->clock = sim_now;
@@ -253,8 +271,13 @@ static struct sim_thread *make(void *(*fn)(void *), void *arg)
         return NULL;
     if (t->tls != NULL)
         sim_unmap(t->tls, tls_room);
-    *t = (struct sim_thread){.id = id, .core = SIM_NOWHERE, .pinned = SIM_NOWHERE, .fn = fn, .arg = arg, .stack = stack};
-    t->context = tn_context_make((char *)stack + STACK, STACK, begin);
+    *t = (struct sim_thread){
+        .id = id, .core = SIM_NOWHERE, .pinned = SIM_NOWHERE, .fn = fn, .arg = arg, .stack = stack};
+    uintptr_t *top = (uintptr_t *)(void *)((char *)stack + STACK);
+    top[-1] = 0; /* begin() returns to nobody, and has no caller's frame */
+    top[-2] = (uintptr_t)begin;
+    top[-3] = 0;
+    t->context = &top[-3];
     return t;
 }
 
@@ -371,6 +394,6 @@ void sim_start(void *(*fn)(void *), void *arg)
         sim_die(99, "no memory for the simulated program");
     get_core(first, sim_now);
     enter(first);
-    tn_context_switch(&program, first->context, first);
+    switch_stacks(&program, first->context);
     abort();
 }

@@ -63,7 +63,8 @@ static void describe(uintptr_t line, char *text, size_t room)
     }
     struct tn_symbol caller = tn_symbol(from - 1), above = tn_symbol(via != 0 ? via - 1 : 0);
     snprintf(text, room, "byte %zu of %zu that %s%s%s has asked for", offset, bytes,
-             *caller.function != '\0' ? caller.function : "?", *above.function != '\0' ? ", for " : "", above.function);
+             *caller.function != '\0' ? caller.function : "?", *above.function != '\0' ? ", for " : "",
+             above.function);
 }
 
 static double cpu_seconds(void)
@@ -86,23 +87,23 @@ void tn_simulated(bool json)
         printf("{\"machine\": \"%s\", \"cores\": %u, \"virtual_ns\": %" PRIu64 ", \"instructions\": %" PRIu64
                ", \"accesses\": %" PRIu64 ", \"transfers\": %" PRIu64 ", \"shared\": %" PRIu64 ", \"cold\": %" PRIu64
                ", \"stall_ns\": %" PRIu64 ", \"lines\": [",
-               sim_machine.name, sim_machine.cores, elapsed, all.instructions, all.accesses, all.transfers, all.shared,
-               all.cold, all.stall / SIM_PS);
+               sim_machine.name, sim_machine.cores, elapsed, all.instructions, all.accesses, all.transfers,
+               all.shared, all.cold, all.stall / SIM_PS);
     else
         printf("  simulated: %s, %u cores, %.3f ms; %" PRIu64 " instructions, %" PRIu64 " accesses, %" PRIu64
                " lines taken from another core, %" PRIu64 " copied, %" PRIu64
                " from memory; waited for them %.3f ms in all (host: %.2f s, %.1f M accesses/s)\n",
-               sim_machine.name, sim_machine.cores, (double)elapsed / 1e6, all.instructions, all.accesses, all.transfers,
-               all.shared, all.cold, (double)(all.stall / SIM_PS) / 1e6, cpu, rate / 1e6);
+               sim_machine.name, sim_machine.cores, (double)elapsed / 1e6, all.instructions, all.accesses,
+               all.transfers, all.shared, all.cold, (double)(all.stall / SIM_PS) / 1e6, cpu, rate / 1e6);
     for (unsigned i = 0; i < lines; i++) {
         const struct sim_line *l = &sim_lines[worst[i] / SIM_LINE];
         describe(worst[i], what, sizeof what);
         if (json)
-            printf("%s\n  {\"line\": \"%s\", \"transfers\": %" PRIu32 ", \"stall_ns\": %" PRIu64 "}", i != 0 ? "," : "",
-                   what, l->transfers, l->stall / SIM_PS);
+            printf("%s\n  {\"line\": \"%s\", \"transfers\": %" PRIu32 ", \"stall_ns\": %" PRIu64 "}",
+                   i != 0 ? "," : "", what, l->transfers, l->stall / SIM_PS);
         else
-            printf("  %9" PRIu32 " transfers, waited %10.3f ms: %s\n", l->transfers, (double)(l->stall / SIM_PS) / 1e6,
-                   what);
+            printf("  %9" PRIu32 " transfers, waited %10.3f ms: %s\n", l->transfers,
+                   (double)(l->stall / SIM_PS) / 1e6, what);
     }
     tn_symbols_close();
     if (json)

@@ -16,8 +16,8 @@
 
 enum { SIM_CORES = 256, SIM_THREADS = 1024, SIM_LAYERS = 4, SIM_LINE = 64 };
 
-#define SIM_NEVER UINT64_MAX
-#define SIM_PS    UINT64_C(1000) /* in a nanosecond */
+#define SIM_NEVER    UINT64_MAX
+#define SIM_PS       UINT64_C(1000)       /* in a nanosecond */
 #define SIM_START_NS UINT64_C(1000000000) /* where clocks begin: 0 may mean "never" to a program */
 
 /* ---- machine.c: what it costs ---- */
@@ -25,20 +25,21 @@ enum { SIM_CORES = 256, SIM_THREADS = 1024, SIM_LAYERS = 4, SIM_LINE = 64 };
 struct sim_machine {
     char name[64];
     uint32_t cores, layers;
-    uint32_t width[SIM_LAYERS];            /* cores that are together in a layer, ascending; behind the last: the rest */
-    uint64_t transfer[SIM_LAYERS + 1];     /* of a line from a core of the same layer */
-    uint64_t instruction, hit, memory;     /* one instruction; a line that the core has; one that nobody has */
-    uint64_t serve, atomic, fence, pause;  /* a line's home, busy with one reader; what an atomic, a fence, a pause add */
-    uint64_t clock, malloc, work;          /* a look at the clock; malloc or free; a nanosecond of tn_work */
-    uint64_t park, wake, start, yield;     /* to sleep; to wake; from the waking to running; to give the core away */
-    uint64_t create, heavy, interrupt;     /* a thread; a heavy fence; what it costs each other core */
-    uint64_t slice;                        /* after which a core is taken from a thread if another waits for it */
-    uint32_t stores;                       /* stores that may be under way before a core waits */
+    uint32_t width[SIM_LAYERS];        /* cores that are together in a layer, ascending; behind the last: the rest */
+    uint64_t transfer[SIM_LAYERS + 1]; /* of a line from a core of the same layer */
+    uint64_t instruction, hit, memory; /* one instruction; a line that the core has; one that nobody has */
+    uint64_t serve, atomic, fence,
+        pause;                         /* a line's home, busy with one reader; what an atomic, a fence, a pause add */
+    uint64_t clock, malloc, work;      /* a look at the clock; malloc or free; a nanosecond of tn_work */
+    uint64_t park, wake, start, yield; /* to sleep; to wake; from the waking to running; to give the core away */
+    uint64_t create, heavy, interrupt; /* a thread; a heavy fence; what it costs each other core */
+    uint64_t slice;                    /* after which a core is taken from a thread if another waits for it */
+    uint32_t stores;                   /* stores that may be under way before a core waits */
 };
 
 extern struct sim_machine sim_machine;
-extern uint32_t sim_words;                                     /* of 64 cores, that the machine has */
-extern uint8_t sim_distance[SIM_CORES][SIM_CORES];             /* the first layer that holds both */
+extern uint32_t sim_words;                                       /* of 64 cores, that the machine has */
+extern uint8_t sim_distance[SIM_CORES][SIM_CORES];               /* the first layer that holds both */
 extern uint64_t sim_near[SIM_CORES][SIM_LAYERS][SIM_CORES / 64]; /* the cores of that layer around one */
 
 /* By its name (a file in the folder of machines) or by a path; `cores` 0: all it has. Ends the process (2) with one line
@@ -49,20 +50,20 @@ void sim_machine_load(const char *name, unsigned cores);
 
 struct sim_core {
     _Alignas(64) uint64_t instructions, accesses, busy; /* busy: had a thread for so long */
-    uint64_t stall;                        /* of that, waited for lines, stores and fences */
-    uint64_t stored[64], next_store;       /* when the stores under way are over */
-    uint64_t drained;                      /* when the last of them is */
-    uint64_t transfers, shared, cold;      /* lines taken from another core; copied; from memory */
+    uint64_t stall;                                     /* of that, waited for lines, stores and fences */
+    uint64_t stored[64], next_store;                    /* when the stores under way are over */
+    uint64_t drained;                                   /* when the last of them is */
+    uint64_t transfers, shared, cold;                   /* lines taken from another core; copied; from memory */
 };
 
 struct sim_thread {
     _Alignas(64) void *context; /* its stack, while it does not run */
     uint64_t clock;
-    uint32_t id, core, pinned; /* SIM_NOWHERE: none */
+    uint32_t id, core, pinned;                                 /* SIM_NOWHERE: none */
     enum { SIM_RUNS, SIM_WAITS, SIM_SLEEPS, SIM_ENDED } state; /* waits: for a core */
     bool timed_out, joined;
-    uint64_t since;              /* has had its core since */
-    const void *word;            /* it sleeps until somebody wakes this */
+    uint64_t since;   /* has had its core since */
+    const void *word; /* it sleeps until somebody wakes this */
     struct sim_thread *joiner;
     void *(*fn)(void *);
     void *arg, *result, *self, *stack, *tls;
@@ -112,11 +113,11 @@ static inline void sim_charge(uint64_t cost)
 /* ---- lines.c: memory, and who has it ---- */
 
 struct sim_line {
-    _Alignas(64) uint64_t busy;          /* until then its home is */
-    uint64_t sharers[SIM_CORES / 64];    /* cores that have it */
-    uint64_t stall;                      /* what all have waited for it */
-    uint32_t transfers;                  /* from one core to another */
-    uint16_t owner;                      /* 1 + the core that alone has it, and may write; 0: none */
+    _Alignas(64) uint64_t busy;       /* until then its home is */
+    uint64_t sharers[SIM_CORES / 64]; /* cores that have it */
+    uint64_t stall;                   /* what all have waited for it */
+    uint32_t transfers;               /* from one core to another */
+    uint16_t owner;                   /* 1 + the core that alone has it, and may write; 0: none */
 };
 _Static_assert(sizeof(struct sim_line) == 64, "one line for one");
 

@@ -7,11 +7,11 @@
 
 #include <stdbool.h>
 
-unsigned long probe_now(void);            /* ns since the start */
-void probe_until(unsigned long ns);       /* compute until then */
+unsigned long probe_now(void);      /* ns since the start */
+void probe_until(unsigned long ns); /* compute until then */
 void probe_expect(unsigned long ns, const char *what);
-unsigned long probe_transfers(void);      /* lines taken from another core, by all cores */
-void probe_heavy(void);                   /* a heavy fence */
+unsigned long probe_transfers(void); /* lines taken from another core, by all cores */
+void probe_heavy(void);              /* a heavy fence */
 int probe_failures(void);
 
 #endif

@@ -184,8 +184,8 @@ static int false_sharing(void)
     unsigned long moved, kept;
     unsigned long apart = counting(&padded[0].mine, &padded[1].mine, &kept);
     unsigned long shared = counting(&together.mine[0], &together.mine[1], &moved);
-    printf("two counters on two lines: %lu ns, %lu transfers; on one line: %lu ns, %lu transfers\n", apart, kept, shared,
-           moved);
+    printf("two counters on two lines: %lu ns, %lu transfers; on one line: %lu ns, %lu transfers\n", apart, kept,
+           shared, moved);
     return !(moved > kept + 2 * ROUNDS - 20 && shared > apart + 2 * ROUNDS * 100 - 3000);
 }
 
