@@ -295,4 +295,5 @@ class _Expander:
                     self.data.get("reps", 5), self.data.get("warmup", 1),
                     float(get.get("timeout", 120)), get.get("estimate"),
                     bool(get.get("optional", False)),
-                    isinstance(workers, int) and workers > self.cores and not _simulated(build), where)
+                    isinstance(workers, int) and workers > self.cores and not _simulated(build),
+                    where)

@@ -21,22 +21,27 @@ MACHINE = "epyc7702x2"
 def parser() -> Parser:
     out = Parser(
         "sim",
-        usage="./tenter sim [--machine M] [--cores N] [--seed S] [--scheduler SPEC] [--json -] WORKLOAD [option...]",
-        description="Run a workload on the cores of a machine that need not be there: the same core, module and "
-                    "workload, each access to memory charged as that machine would. The same arguments give the same "
-                    "result, bit for bit; what depends on the host stands under \"host\". Options behind WORKLOAD are "
-                    "the workload's own (WORKLOAD --help shows them).",
-        epilog="docs/simulating.md says what the model leaves out, and where not to trust it. Exit codes: 0 good; 1 the "
-               "answer was wrong, or every thread sleeps for ever; 2 usage; 77 unsupported here.")
+        usage="./tenter sim [--machine M] [--cores N] [--seed S] [--scheduler SPEC] [--json -] "
+              "WORKLOAD [option...]",
+        description="Run a workload on the cores of a machine that need not be there: the same "
+                    "core, module and workload, each access to memory charged as that machine "
+                    "would. The same arguments give the same result, bit for bit; what depends on "
+                    "the host stands under \"host\". Options behind WORKLOAD are the workload's "
+                    "own (WORKLOAD --help shows them).",
+        epilog="docs/simulating.md says what the model leaves out, and where not to trust it. "
+               "Exit codes: 0 good; 1 the answer was wrong, or every thread sleeps for ever; "
+               "2 usage; 77 unsupported here.")
     add = out.add_argument
-    add("--machine", metavar="M", default=MACHINE, help="a name that --list shows, or a path to a file of the same kind "
-        f"(default: {MACHINE})")
+    add("--machine", metavar="M", default=MACHINE, help="a name that --list shows, or a path to a "
+        f"file of the same kind (default: {MACHINE})")
     add("--cores", metavar="N", type=int, help="use the first N of its cores (default: all)")
     add("--seed", metavar="S", type=int, help="seed of every random choice of the workload")
-    add("--scheduler", metavar="SPEC", default="fifo", help="module and knobs, as TENTER_SCHEDULER (default: fifo)")
+    add("--scheduler", metavar="SPEC", default="fifo", help="module and knobs, as "
+        "TENTER_SCHEDULER (default: fifo)")
     add("--json", metavar="-", choices=["-"], help="one JSON object on standard output")
     add("--list", action="store_true", help="the machines, and exit")
-    add("workload", nargs="?", metavar="WORKLOAD", help="packet, yield, …: one that ./tenter list shows")
+    add("workload", nargs="?", metavar="WORKLOAD", help="packet, yield, …: one that ./tenter list "
+        "shows")
     return out
 
 
@@ -69,10 +74,12 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     if args.cores is not None and args.cores < 1:
         raise Stop(f"sim: --cores {args.cores}: at least 1")
     if args.workload not in known.sources(root):
-        raise Stop(f"sim: no workload '{args.workload}' ({nearest(args.workload, known.sources(root))})")
+        raise Stop(f"sim: no workload '{args.workload}' "
+                   f"({nearest(args.workload, known.sources(root))})")
     module = matrices.module_of(args.scheduler)
     variant = Variant.of({"runtime": "sim", "schedulers": module})
-    built = build(builder or MesonBuilder(root, say=say, steps=Steps), variant, [args.workload])
+    builder = builder or MesonBuilder(root, say=say, steps=Steps)
+    built = build(builder, variant, [args.workload])
     if args.workload not in built.programs:
         why = built.problems[args.workload]
         raise Stop(f"sim: {args.workload} is not to be simulated: {why}" +

@@ -222,18 +222,13 @@ def provenance(results_dir: Path, rows: list[dict[str, Any]],
     dates = sorted(str(r["started"])[:10] for r in rows if r.get("started"))
     own = [r["binary"] for r in rows if (r.get("binary") or {}).get("runtime") in OWN_RUNTIMES]
     versions = {str(b.get("version")) for b in own}
-    return {"matrix": name, "commit": commit, "dirty": dirty, "machine": _simulated(rows) or _machine(env),
+    simulated = sorted({r["sim"]["machine"] for r in rows if r.get("sim")})
+    return {"matrix": name, "commit": commit, "dirty": dirty,
+            "machine": f"{', '.join(simulated)} (simulated)" if simulated else _machine(env),
             "quick": quick_text(results_dir, matrix),
             "cores": _cores(env), "date": dates[0] if dates else None,
             "version": ", ".join(sorted(versions)) or None,
             "factors": [_column(f) for f in factor_names(rows)]}
-
-
-def _simulated(rows: list[dict[str, Any]]) -> str | None:
-    """The machines of rows that were simulated, as no measurement may be mistaken for them."""
-    names = sorted({str(r["sim"].get("machine")) for r in rows if isinstance(r.get("sim"), dict)})
-    measured = any(r.get("samples") and "sim" not in r for r in rows)
-    return f"simulated: {', '.join(names)}{', others measured' if measured else ''}" if names else None
 
 
 def run_of(results_dir: Path) -> dict[str, Any]:

@@ -76,6 +76,11 @@ class Runs(unittest.TestCase):
                 times.append([s["value"] for s in said["samples"] if s["metric"] == "time"][0])
             self.assertLess(times[1], times[0], "eight cores are faster than two")
 
+    def test_more_threads_than_cores(self) -> None:
+        """They take turns; nobody is forgotten."""
+        said = self.record("--cores", "3", *SMALL, "--workers", "8")
+        self.assertEqual((said["status"], said["params"]["workers"], said["sim"]["cores"]), ("ok", 8, 3))
+
     def test_same_again(self) -> None:
         """All but the host's own figures is the same, byte by byte, whatever the environment."""
         argv = ("--cores", "16", "--seed", "7", *SMALL, "--hist")
@@ -105,8 +110,12 @@ class Runs(unittest.TestCase):
                 lines = [x for x in done.stderr.splitlines() if x.startswith("tenter:")]
                 self.assertEqual(len(lines), 1, done.stderr)
                 self.assertIn(said, lines[0])
+        done = tenter(*SMALL, env={"TENTER_CORES": "many"})
+        self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
+            2, "tenter: TENTER_CORES=many: how many of the machine's cores, 1 to 256"))
         for argv, code, said in ((["--cores", "129", *SMALL], 2, "129 cores: the machine 'epyc7702x2' has 128"),
                                  ([*SMALL, "--clock", "tsc"], 77, "no counter"),
+                                 ([*SMALL, "--counters", "perf"], 77, "a simulated machine has none"),
                                  (["micro"], 2, "micro is not to be simulated: there is no program 'micro'")):
             done = tenter(*argv)
             self.assertEqual(done.returncode, code, done.stderr)
