@@ -54,7 +54,11 @@ static void describe(uintptr_t line, char *text, size_t room)
     size_t offset, bytes;
     uintptr_t from, via;
     if (!sim_named(line, &offset, &bytes, &from, &via)) {
-        snprintf(text, room, "data of the program at %#" PRIxPTR, line);
+        const char *variable = sim_variable(line, &offset);
+        if (variable != NULL)
+            snprintf(text, room, "byte %zu of the variable %s", offset, variable);
+        else
+            snprintf(text, room, "data of the program at %#" PRIxPTR, line);
         return;
     }
     if (from == 0) {

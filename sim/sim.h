@@ -172,6 +172,11 @@ bool sim_is_block(const void *p);
 /* The block that reaches into a line: how far into it the line begins, its size, and who has asked for it. */
 bool sim_named(uintptr_t line, size_t *offset, size_t *bytes, uintptr_t *from, uintptr_t *via);
 
+/* ---- names.c ---- */
+
+/* The variable that reaches into a line, and how far into it the line begins; NULL: nobody knows. */
+const char *sim_variable(uintptr_t line, size_t *offset);
+
 /* ---- report.c ---- */
 
 _Noreturn void sim_die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));

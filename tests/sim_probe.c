@@ -2,6 +2,7 @@
 #include "sim_probe.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "../core/platform.h"
 #include "../sim/sim.h"
@@ -46,6 +47,14 @@ unsigned long probe_transfers(void)
 void probe_heavy(void)
 {
     tn_fence_heavy();
+}
+
+bool probe_worst_is(const char *name)
+{
+    uintptr_t line;
+    size_t offset;
+    const char *found = sim_lines_worst(&line, 1) == 1 ? sim_variable(line, &offset) : NULL;
+    return found != NULL && strcmp(found, name) == 0;
 }
 
 int probe_failures(void)
