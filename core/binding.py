@@ -63,7 +63,8 @@ def number(text: str, where: str) -> int:
 def fixed_value(where: str, knob: str, text: str, known: dict[str, list[str] | range]) -> int:
     if knob not in known:
         near = difflib.get_close_matches(knob, list(known), 1)
-        fail(f"{where}: no knob '{knob}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+        fail(f"{where}: no knob '{knob}'; " +
+             (f"did you mean '{near[0]}'?" if near else f"it has {', '.join(known) or 'none'}"))
     choices = known[knob]
     if isinstance(choices, range):
         value = number(text, f"{where}:{knob}")
@@ -100,11 +101,13 @@ def main() -> None:
             name, path = what, os.path.join(folder, what, what + ".c")
             if what not in in_tree:
                 near = difflib.get_close_matches(what, in_tree + ["plugin"], 1)
-                fail(f"no module '{what}'" + (f"; did you mean '{near[0]}'?" if near else "") +
+                fail(f"no module '{what}'" + (f"; did you mean '{near[0]}'?" if near else ".") +
                      f" In the tree: {', '.join(in_tree)}; or a directory, with a slash in its name")
         known = knobs_of(path, root)
         for setting in settings:
-            knob, _, text = setting.partition("=")
+            knob, equals, text = setting.partition("=")
+            if not equals:
+                fail(f"{name}: {setting} is given no value: {setting}=…")
             value = fixed_value(name, knob, text, known)
             fixed.append(f"#define TN_FIX_{name}_{knob} ~, {value}")
         names.append(name)

@@ -31,7 +31,7 @@ enum { NAP_NS = 100000000, NAP_MAX_NS = 1000000000, LOOKS = 4, STDERR = 2, FINDI
 
 /* Of the process, since threads and SIGQUIT are the process's too. */
 static struct tn_spinlock lock = TN_SPINLOCK_INIT;
-struct runtime *tn_debug_runtimes; /* under the lock; tools/gdb finds it by its name */
+TN_FOR_DEBUGGERS struct runtime *tn_debug_runtimes; /* under the lock; tools/gdb finds it by its name */
 static _Atomic(uint32_t) holder; /* of the lock, the thread's number; relaxed: only the thread itself reads its own */
 static unsigned on_quit;         /* under the lock: runtimes that want SIGQUIT */
 static _Atomic(unsigned) quit_die; /* written under the lock, relaxed: runtimes that SIGQUIT ends the process for */

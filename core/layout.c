@@ -14,11 +14,13 @@
 #name, (uint32_t)(name) \
     }
 
-const struct layout_row tn_debug_layout[] = {
+TN_FOR_DEBUGGERS const struct layout_row tn_debug_layout[] = {
     AT(runtime, diagnosis.next),
     AT(runtime, clusters),
     AT(runtime, stacks.all),
     AT(cluster, next),
+    AT(cluster, sched),
+    AT(tn_scheduler, name),
     AT(cluster, pub.used),
     AT(cluster, pub.workers),
     AT(worker, pub.index),
@@ -27,6 +29,7 @@ const struct layout_row tn_debug_layout[] = {
     AT(worker, stopped.thread),
     AT(fibre, next_block),
     AT(fibre, pub.context),
+    AT(fibre, pub.cluster),
     AT(fibre, pub.home),
     AT(fibre, fn),
     AT(fibre, join),

@@ -57,6 +57,28 @@ int module_room(const struct tn_scheduler *s, const struct tn_stacks *stacks)
     return EINVAL;
 }
 
+struct ready_of {
+    struct tn_cluster *cluster;
+    size_t n;
+};
+
+static void count_ready(struct fibre *f, void *ready_of)
+{
+    struct ready_of *r = ready_of;
+    r->n += f->pub.cluster == r->cluster && fibre_doing(f) == DOING_READY;
+}
+
+void module_drain(struct cluster *cl)
+{
+    struct tn_list left = {0};
+    struct ready_of ready = {.cluster = &cl->pub};
+    cl->sched->drain(&cl->pub, &left);
+    each_block(cl->rt, count_ready, &ready);
+    if (left.count != ready.n)
+        tn_message("tenter: scheduler '%s': drain() has given back %zu fibres, %zu are ready", cl->sched->name,
+                   left.count, ready.n);
+}
+
 void module_misplaced(const struct tn_scheduler *s, int answer)
 {
     tn_die("tenter: scheduler '%s': ready() answered %d, which stands for no worker of the cluster (TN_FOR) nor for "

@@ -187,6 +187,9 @@ void *tn_context_switch(void **from, void *to, void *arg);
 /* Which it is: "asm" or "ucontext". */
 extern const char tn_context_name[];
 
+/* What a debugger looks for by its name stays, whatever the linker thinks of it. */
+#define TN_FOR_DEBUGGERS __attribute__((used))
+
 /* Where a back-trace and a debugger find them: offsets from the context. `sp` < 0: the stack pointer is the
  * context's own address plus sp_add. */
 extern const struct tn_context_layout {

@@ -52,6 +52,10 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
         cl->sched = all[0];
     else
         cl->sched = binding_find(spec, name);
+    if (cl->sched == NULL && name == 0) {
+        tn_message("tenter: this build has plug-ins only: name one, as TENTER_SCHEDULER=/path/to/module.so does");
+        return EINVAL;
+    }
     if (cl->sched == NULL) {
         const char *names[64];
         for (size_t i = 0; i < n && i < 64; i++)
@@ -318,11 +322,9 @@ TN_API int tn_stop(tn_runtime *runtime)
     blocking_fini(&rt->blocking); /* what a call under way wakes at its end is dropped with the rest */
     /* relaxed: nobody else is left */
     struct cluster *all = atomic_load_explicit(&rt->clusters, memory_order_relaxed);
-    for (struct cluster *cl = all; cl != NULL; cl = cl->next) {
-        struct tn_list left = {0};
+    for (struct cluster *cl = all; cl != NULL; cl = cl->next)
         if (cl->sched_ready)
-            cl->sched->drain(&cl->pub, &left); /* the stacks go with the pool, whoever is on them */
-    }
+            module_drain(cl); /* the stacks go with the pool, whoever is on them */
     each_block(rt, token_forget, NULL);
     while (all != NULL) {
         struct cluster *cl = all;

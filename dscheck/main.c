@@ -125,6 +125,15 @@ static void same_when_resumed(uint32_t events_max)
     jobs_options.options = text;
 }
 
+/* The first step, from 1, at which a replay is no more the recorded execution; 0: it is. */
+static size_t departed(void)
+{
+    size_t n = run_options.schedule_n, at = 0;
+    while (at < n && at < run_traced && run_trace[at].tid == run_options.schedule[2 * at])
+        at++;
+    return at == n && (run_traced == n || run_result.bug) ? 0 : at + 1;
+}
+
 int main(int argc, char **argv)
 {
     if ((personality(0xffffffff) & ADDR_NO_RANDOMIZE) == 0 && getenv("DSCHECK_AGAIN") == NULL) {
@@ -205,6 +214,7 @@ int main(int argc, char **argv)
     double first = jobs_now();
     run_all();
     struct run_result *r = &run_result;
+    size_t off = run_options.strategy == SCHEDULE ? departed() : 0;
     if ((r->bug || r->unsupported) && jobs_first()) {
         answer_failure();
         fflush(stdout);
@@ -215,6 +225,8 @@ int main(int argc, char **argv)
            (long long)r->blocked, jobs_seconds(), r->threads);
     printf("startup %.6f\nkib %ld\nevents %llu\nconflicts %llu\n", first - began, peak_kib(),
            (unsigned long long)r->events, (unsigned long long)r->conflicts);
+    if (off != 0)
+        printf("departed %zu\n", off);
     if (jobs_lost())
         printf("lost 1\n");
     printf("discarded %llu\n", (unsigned long long)search_discarded);

@@ -22,13 +22,24 @@ static const char *spec;
 tn_runtime *rt;
 tn_cluster *cl;
 
-void start(int64_t workers)
+struct tn_config with_module(int64_t workers)
 {
     struct tn_config c = with(workers, spec);
     c.slots = workers < 4 ? 4 : workers;
-    if (!CHECK_EQUAL(tn_start(&rt, &c), 0))
+    return c;
+}
+
+void start_as(const struct tn_config *c)
+{
+    if (!CHECK_EQUAL(tn_start(&rt, c), 0))
         exit(1);
     cl = tn_cluster_first(rt);
+}
+
+void start(int64_t workers)
+{
+    struct tn_config c = with_module(workers);
+    start_as(&c);
 }
 
 void stop(void)
@@ -238,6 +249,7 @@ int main(int argc, char **argv)
         {"its last worker is hogged or gone", test_home_is_gone},
         {"ping-pong", test_ping_pong},
         {"woken by plain threads", test_plain_wakers},
+        {"ready just before the worker parks", test_before_parking},
         {"workers join and leave", test_join_and_leave},
         {"stop with work left", test_work_left},
     };
@@ -257,7 +269,6 @@ int main(int argc, char **argv)
         printf("%s\nskipped: '%s' is not in this build\n", err, spec);
         return strstr(err, "no scheduler") != NULL ? 77 : 1;
     }
-    if (storm)
-        harness_patience(300);
+    harness_patience(storm ? 300 : 20); /* so that a module which lets a test hang is told of before meson ends it */
     return storm ? HARNESS_RUN(spec, stress) : HARNESS_RUN(spec, fast);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the parts of the conformance suite share. conformance.c: nothing lost, nothing twice, progress.
- * conformance_wake.c: work behind hogs, wake-ups, workers that come and go, the end with work left.
+ * conformance_wake.c: work behind hogs, wake-ups, also by whom nobody sees; workers that come and go, the end with work left.
  */
 #ifndef TESTS_CONFORMANCE_H
 #define TESTS_CONFORMANCE_H
@@ -11,7 +11,9 @@
 extern tn_runtime *rt;
 extern tn_cluster *cl;
 
-void start(int64_t workers); /* a runtime under the module that the command line names */
+struct tn_config with_module(int64_t workers); /* the module that the command line names */
+void start_as(const struct tn_config *c);
+void start(int64_t workers);
 void stop(void);
 
 /* From a fibre or a plain thread. The module may refuse: then others get the time to make room. */
@@ -25,6 +27,7 @@ void test_ping_pong_long(void);
 void test_plain_wakers(void);
 void test_join_and_leave(void);
 void test_join_and_leave_long(void);
+void test_before_parking(void);
 void test_work_left(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests/scripts/gdb.sh looks at with gdb: a fibre in each state when stop_here is reached. With the
- * argument `abort` it ends there, with a core file.
+ * What tests/scripts/gdb.sh looks at with gdb: a fibre in each state when stop_here is reached, and one in another
+ * runtime. With the argument `abort` it ends there, with a core file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -86,5 +86,9 @@ int main(int argc, char **argv)
     die = argc > 1 && strcmp(argv[1], "abort") == 0;
     struct tn_config config = TN_CONFIG_INIT;
     config.workers = 1;
+    tn_runtime *other;
+    if (!stuck && (tn_start(&other, &config) != 0 ||
+                   tn_spawn(NULL, &(struct tn_attr){.name = "apart", .runtime = other}, waits, NULL) != 0))
+        abort();
     return tn_run(&config, stuck ? deadlock : first, NULL, NULL);
 }

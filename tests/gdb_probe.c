@@ -4,7 +4,7 @@
  */
 #include <tenter.h>
 
-tn_fibre *parked; /* read by gdb */
+__attribute__((used)) tn_fibre *parked; /* read by gdb */
 
 static __attribute__((noinline)) int parked_here(void)
 {

@@ -194,7 +194,7 @@ static void add_or_remove(uint64_t *random)
     tn_cluster *c = cl[draw(random, 2)];
     int rc;
     if (tn_workers(c) > workers)
-        CHECK((rc = tn_workers_remove(c, 1)) == 0 || rc == EINVAL);
+        CHECK((rc = tn_workers_remove(c, 1)) == 0 || rc == EINVAL || rc == EAGAIN);
     else
         CHECK((rc = tn_workers_add(c, 1)) == 0 || rc == EAGAIN);
 }

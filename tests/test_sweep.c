@@ -17,10 +17,10 @@
 #include <string.h>
 #include <ucontext.h>
 
-#if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if !defined(__x86_64__) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(TN_VALGRIND)
 int main(void)
 {
-    return 77; /* no trap flag, or a sanitizer that minds signals on its stacks */
+    return 77; /* no trap flag, or a tool that minds signals on its stacks or has no trap flag either */
 }
 #else
 

@@ -8,7 +8,7 @@ const char tn_context_name[] = "asm";
 
 #if defined(__x86_64__)
 
-const struct tn_context_layout tn_context_layout = {
+TN_FOR_DEBUGGERS const struct tn_context_layout tn_context_layout = {
     .pc = TN_FRAME_RIP * sizeof(uintptr_t),
     .fp = TN_FRAME_RBP * sizeof(uintptr_t),
     .sp = -1,
@@ -17,7 +17,7 @@ const struct tn_context_layout tn_context_layout = {
 
 #elif defined(__aarch64__)
 
-const struct tn_context_layout tn_context_layout = {
+TN_FOR_DEBUGGERS const struct tn_context_layout tn_context_layout = {
     .pc = TN_FRAME_PC * sizeof(uintptr_t),
     .fp = TN_FRAME_FP * sizeof(uintptr_t),
     .sp = -1,

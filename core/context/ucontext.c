@@ -55,10 +55,11 @@ void *tn_context_switch(void **from, void *to, void *arg)
 
 #if defined(__x86_64__)
 #define AT(reg) (int32_t)(offsetof(struct context, u.uc_mcontext.gregs) + (reg) * sizeof(greg_t))
-const struct tn_context_layout tn_context_layout = {.pc = AT(REG_RIP), .fp = AT(REG_RBP), .sp = AT(REG_RSP)};
+TN_FOR_DEBUGGERS const struct tn_context_layout tn_context_layout = {
+    .pc = AT(REG_RIP), .fp = AT(REG_RBP), .sp = AT(REG_RSP)};
 #elif defined(__aarch64__)
 #define AT(field) (int32_t) offsetof(struct context, u.uc_mcontext.field)
-const struct tn_context_layout tn_context_layout = {.pc = AT(pc), .fp = AT(regs[29]), .sp = AT(sp)};
+TN_FOR_DEBUGGERS const struct tn_context_layout tn_context_layout = {.pc = AT(pc), .fp = AT(regs[29]), .sp = AT(sp)};
 #else
-const struct tn_context_layout tn_context_layout = {.pc = -1};
+TN_FOR_DEBUGGERS const struct tn_context_layout tn_context_layout = {.pc = -1};
 #endif

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "../platform.h"
+#include "../sanitize.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -135,8 +136,10 @@ __attribute__((no_sanitize("address", "thread"))) static size_t zeros(const char
 {
     const volatile uint64_t *word = (const volatile uint64_t *)(const volatile void *)at;
     size_t n = 0;
+    tn_sanitize_look();
     while (at + n < end && word[n / sizeof *word] == 0)
         n += sizeof *word;
+    tn_sanitize_looked(&n);
     return n;
 }
 

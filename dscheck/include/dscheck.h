@@ -69,7 +69,11 @@ static inline void dscheck_assume(int condition)
 /* Without the checker: by chance, other ones in each run. */
 static inline int dscheck_choose(int n)
 {
+#ifdef __cplusplus
+    static thread_local uint64_t state;
+#else
     static _Thread_local uint64_t state;
+#endif
     if (state == 0) {
         struct timespec t;
         timespec_get(&t, TIME_UTC);

@@ -77,6 +77,8 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace, shor
         if args.gdb:
             _gdb([str(checker), str(image), *options])
         answer = _execute(checker, image, options)
+        if args.replay and answer.verdict == "ok" and "departed" in answer.values:
+            answer.verdict = "incomplete"           # some other execution, of which nobody had asked
         if answer.verdict == "bug" and not args.replay and answer.steps:
             answer = _again(checker, image, answer, options_of(args))
             if shorten:
@@ -171,6 +173,8 @@ def _of_replay(file: Path) -> list[str]:
 
 
 def bound(args: argparse.Namespace) -> str | None:
+    if args.replay:
+        return "one execution"
     if args.strategy != "exhaustive":
         return args.strategy
     if args.shard:
@@ -185,6 +189,9 @@ def line(answer: report.Answer, args: argparse.Namespace) -> str:
     if answer.verdict == "ok":
         word = "nothing wrong found" if bound(args) else "ok"
         return f"{word} under {model}: {done}"
+    if answer.verdict == "incomplete" and args.replay:
+        return (f"incomplete under {model}: not what {args.replay} holds: it goes another way at step "
+                f"{answer.values['departed']}, since the program or its options have changed; nothing wrong on this way")
     if answer.verdict == "incomplete":
         rest = "; a process was killed (out of memory?)" if "lost" in answer.values else ""
         if args.checkpoint:

@@ -71,6 +71,22 @@ class Replay(Checking):
         for key in ("verdict", "kind", "message", "trace"):
             self.assertEqual(again[key], self.answer[key])
 
+    def test_of_a_program_that_has_changed(self) -> None:
+        """Nothing that happens to pass is called ok."""
+        mended = Path(self.program(TEXT.replace("assert(!(", "assert(1 || !(")))
+        code, answer, out = self.run_check(str(mended), "--replay", self.replay)
+        self.assertEqual((code, answer["verdict"], answer["bound"]), (0, "ok", "one execution"), out)
+        self.assertIn("nothing wrong found under sc, one execution", self.said(str(mended)))
+        mended.write_text(mended.read_text(encoding="utf-8").replace("atomic_fetch_add(sum", "if (*mine == 7) atomic_fetch_add(sum"),
+                          encoding="utf-8")
+        code, answer, out = self.run_check(str(mended), "--replay", self.replay)
+        self.assertEqual((code, answer["verdict"]), (3, "incomplete"), out)
+        self.assertIn("it goes another way at step", self.said(str(mended)))
+
+    def said(self, file: str) -> str:
+        return subprocess.run([str(ROOT / "tenter"), "check", file, "--replay", self.replay], stdout=subprocess.PIPE, text=True,
+                              check=False).stdout
+
     @unittest.skipUnless(shutil.which("gdb"), "no gdb here")
     def test_under_gdb(self) -> None:
         """The breakpoint is met by both threads; what the checker says is what it says without gdb."""

@@ -29,11 +29,11 @@ part() { sed -n "/^\[$1\]/,/^\[/p" "$out"; }
 wants() { part "$1" | grep -q -- "$2" || fail "[$1] lacks: $2"; }
 lacks() { ! part "$1" | grep -q -- "$2" || fail "[$1] has: $2"; }
 
-# trace NAME FUNCTION...: the fibre's back-trace has these frames, in this order, and ends at begin.
+# trace NAME FUNCTION...: the fibre's back-trace has these frames (or a clone: f.constprop.0), in this order, and ends at begin.
 trace() {
     name=$1
     shift
-    frames=$(part all | sed -n "/^Fibre [0-9]* '$name'/,/^\$/p" | grep -v ' in ?? ()' | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-zA-Z0-9_.]*\) .*/\2/p')
+    frames=$(part all | sed -n "/^Fibre [0-9]* '$name'/,/^\$/p" | grep -v ' in ?? ()' | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-zA-Z0-9_]*\)[a-z0-9.]* .*/\2/p')
     at=$(printf '%s ' $frames)
     for function; do
         case " $at" in *" $function "*) at=${at#*"$function "} ;; *) fail "$name: no frame of $function in: $frames" ;; esac
@@ -52,7 +52,9 @@ check() {
     wants list "'joiner' (joins): joins 0x[0-9a-f]* 'sleeper'"
     wants list "'dead' (ends): ended, not joined"
     wants list "'new' (ends): ready, has not run yet"
-    [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 6 ] || fail "not six fibres"
+    [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 7 ] || fail "not seven fibres"
+    [ "$(part list | grep -c "^runtime 0x[0-9a-f]*, cluster 0x[0-9a-f]*, [a-z]")" = 2 ] || fail "not two runtimes"
+    part list | grep -A1 "^runtime" | grep -q "'apart' (waits): waits for mutex 0x" || fail "[list] has no fibre apart by itself"
     trace main stop_here first begin
     trace lost tn_wait parked_here waits begin
     trace joiner tn_join joins begin
@@ -63,7 +65,7 @@ check() {
     wants one '^\* 1 '
     wants off '^looking at no fibre'
     lacks off 'parked_here'
-    wants wrong 'no fibre 77: `info fibres` shows 1 to 6'
+    wants wrong 'no fibre 77: `info fibres` shows 1 to 7'
 }
 
 check_deadlock() {
@@ -71,6 +73,7 @@ check_deadlock() {
     wants list "'main' (deadlock): joins 0x[0-9a-f]* 'lost'"
     wants list "'lost' (waits): waits for mutex 0x"
     [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 2 ] || fail "not two fibres"
+    lacks list '^runtime'
     trace main tn_join joins deadlock begin
     trace lost tn_wait parked_here waits begin
 }

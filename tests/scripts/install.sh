@@ -62,6 +62,11 @@ step "dscheck.h"
 printf '#include <dscheck.h>\nstatic void a(void) {}\nDSCHECK_MAIN(.threads = {a, a})\n' >checked.c
 "$cc" -std=c11 -I"$prefix/include" checked.c -o checked -pthread
 ./checked
+if command -v c++ >/dev/null; then
+    printf '#include <dscheck.h>\nint main() { return dscheck_choose(1); }\n' >checked.cpp
+    c++ -std=c++11 -I"$prefix/include" checked.cpp -o checked-cpp
+    ./checked-cpp
+fi
 
 step "shared"
 # shellcheck disable=SC2046
@@ -83,9 +88,11 @@ for name in $(sed -n 's/^TN_API.*[ *]\(tn_[a-z_]*\)(.*/\1/p' "$prefix/include/te
     nm -D --defined-only "$prefix/lib/libtenter.so" | grep -q " $name\$" || { echo "$name is not visible"; exit 1; }
 done
 
-step "a module against the installed headers"
-"$cc" -std=c17 -shared -fPIC -DTN_PLUGIN -DTN_PLATFORM_LINUX -I"$prefix/include/tenter" \
-    "$root/tests/modules/plainlifo/plainlifo.c" -o plainlifo.so
+step "modules against the installed headers; gdb's script"
+for module in "$root/tests/modules/plainlifo/plainlifo.c" "$root/schedulers/fifo/fifo.c"; do
+    "$cc" -std=c17 -shared -fPIC -DTN_PLUGIN -DTN_PLATFORM_LINUX -I"$prefix/include/tenter" "$module" -o module.so
+done
+[ -f "$prefix/share/tenter/tenter-gdb.py" ]
 
 step "subproject"
 mkdir -p outer/subprojects

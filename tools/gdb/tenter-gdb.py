@@ -80,8 +80,8 @@ class Layout:
 class Fibre:
     """One living fibre."""
 
-    def __init__(self, layout: Layout, block: int) -> None:
-        self.layout, self.block, self.number = layout, block, 0
+    def __init__(self, layout: Layout, runtime: int, block: int) -> None:
+        self.layout, self.runtime, self.block, self.number = layout, runtime, block, 0
         self.name = text(block + layout["fibre.name"], 16)
         self.fn = self.get("fn")
 
@@ -90,6 +90,12 @@ class Fibre:
 
     def lives(self) -> bool:
         return self.fn != 0 and self.get("join") != self.layout["TN_JOIN_FREE"]
+
+    def where(self) -> str:
+        """Its runtime, its cluster and the module of that."""
+        cluster = self.get("pub.cluster")
+        module = word(word(cluster + self.layout["cluster.sched"]) + self.layout["tn_scheduler.name"])
+        return f"runtime {hex(self.runtime)}, cluster {hex(cluster)}, {string(module)}"
 
     def worker(self) -> int:
         """The worker that runs it, or 0."""
@@ -149,20 +155,20 @@ class Fibre:
 
 def fibres() -> list[Fibre]:
     layout = Layout()
-    found = [f for f in (Fibre(layout, b) for b in blocks(layout)) if f.lives()]
-    found.sort(key=lambda f: f.block)
+    found = [f for f in (Fibre(layout, *b) for b in blocks(layout)) if f.lives()]
+    found.sort(key=lambda f: (f.runtime, f.get("pub.cluster"), f.block))
     for number, fibre in enumerate(found, 1):
         fibre.number = number
     return found
 
 
-def blocks(layout: Layout) -> Iterator[int]:
-    """The control blocks of all runtimes, living or not."""
+def blocks(layout: Layout) -> Iterator[tuple[int, int]]:
+    """The control blocks of all runtimes, living or not, each with its runtime."""
     runtime = word(symbol("tn_debug_runtimes"))
     while runtime:
         block = word(runtime + layout["runtime.stacks.all"])
         while block:
-            yield block
+            yield runtime, block
             block = word(block + layout["fibre.next_block"])
         runtime = word(runtime + layout["runtime.diagnosis.next"])
 
@@ -245,7 +251,12 @@ class InfoFibres(gdb.Command):  # type: ignore[misc]
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         every = fibres()
+        several = len({(f.runtime, f.get("pub.cluster")) for f in every}) > 1
+        above = None
         for f in every:
+            if several and f.where() != above:
+                above = f.where()
+                print(above)
             mark = "*" if current is not None and current.block == f.block else " "
             print(f"{mark} {f.number:<4} {hex(f.block)} '{f.name}' ({function(f.fn)}): {f.state()}")
         if not every:
