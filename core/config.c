@@ -58,6 +58,10 @@ static const struct tn_knob variables[] = {{.name = "SCHEDULER"},
                                            {.name = "POLLER"},
                                            {.name = "MEMBARRIER", .choices = "0|1"},
                                            {.name = "GUARDS", .choices = "mprotect"},
+#if defined(TN_PLATFORM_SIM)
+                                           {.name = "MACHINE"},
+                                           {.name = "CORES"},
+#endif
                                            {.name = "LIKWID"}};
 static const char *const families[] = {"TEST_", "CASE_", "TWIN_"};
 

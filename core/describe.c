@@ -137,7 +137,7 @@ static void put_counters(struct out *o, const struct tn_counter_row *row, size_t
 static void put_build(struct out *o)
 {
     put_pair(o, "", "version", TN_BUILD_VERSION);
-    put_pair(o, ",", "runtime", "native");
+    put_pair(o, ",", "runtime", TN_RUNTIME_NAME);
     put_pair(o, ",", "binding", binding_kind);
     put_pair(o, ",", "context", tn_context_name);
     put_pair(o, ",", "stacks", stacks_name);

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Linux platform: clock, spinning, calibrated work, environment, messages, plug-ins.
+ * The Linux platform: clock, spinning, calibrated work, the start of a seed.
  */
 #define _GNU_SOURCE
 #include "../platform.h"
 
-#include <dlfcn.h>
 #include <sched.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/auxv.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 tn_time tn_now(void)
 {
@@ -80,49 +74,4 @@ uint64_t tn_entropy(void)
     if (getrandom(&x, sizeof x, GRND_NONBLOCK) != (ssize_t)sizeof x)
         x = tn_now();
     return x;
-}
-
-const char *tn_getenv(const char *name)
-{
-    return secure_getenv(name);
-}
-
-const char *tn_environment(size_t i)
-{
-    bool empty = environ == NULL || getauxval(AT_SECURE) != 0; /* as secure_getenv */
-    return empty ? NULL : environ[i];
-}
-
-void tn_message(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    char line[512];
-    int n = vsnprintf(line, sizeof line - 1, format, args);
-    va_end(args);
-    if (n < 0)
-        return;
-    size_t length = (size_t)n < sizeof line - 2 ? (size_t)n : sizeof line - 2;
-    line[length] = '\n';
-    (void)!write(STDERR_FILENO, line, length + 1); /* one write: lines of several threads do not mix */
-}
-
-void tn_die(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    char line[512];
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    tn_message("%s", line);
-    abort();
-}
-
-const void *tn_plugin(const char *path, const char *symbol)
-{
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays open: its code may run until the process ends */
-    const void *table = handle != NULL ? dlsym(handle, symbol) : NULL;
-    if (table == NULL)
-        tn_message("tenter: %s", dlerror());
-    return table;
 }

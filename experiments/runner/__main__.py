@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 #: verb -> module of this package, function
 VERBS = {"run": ("run", "main"), "test": ("testing", "main"), "list": ("listing", "main"),
          "reproduce": ("reproduce", "main"), "plot": ("report", "plot_main"),
-         "doctor": ("doctor", "main"), "check": ("check", "main")}
+         "doctor": ("doctor", "main"), "check": ("check", "main"),
+         "sim": ("sim", "main")}
 
 
 def main(argv: list[str]) -> int:

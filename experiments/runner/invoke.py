@@ -53,6 +53,7 @@ def _run(results: Results, row: dict[str, Any], command: list[str], timeout: flo
         said = ended.said
         row.update(binary=said["binary"], program_params=said.get("params"),
                    samples=said["samples"], hist=said.get("hist") or {},
+                   **({"sim": said["sim"]} if "sim" in said else {}),
                    counters=said.get("counters") or {},
                    unavailable=said.get("unavailable") or {}, clock=said.get("clock"),
                    load_kind=said.get("load"))

@@ -91,6 +91,10 @@ def _text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _simulated(build: dict[str, Value]) -> bool:
+    return build.get("runtime") == "sim"
+
+
 def module_of(spec: str) -> str:
     """The module's name, or its directory, in `fifo:layout=global`."""
     return spec.split(":", 1)[0]
@@ -247,7 +251,7 @@ class _Expander:
                                   f"{MOST_CELLS}")
         for values in itertools.product(*table.values()):
             point = dict(zip(table, values))
-            if self._excluded(point) or self._too_many(point, get):
+            if self._excluded(point) or self._too_many(point, fixed, get):
                 continue
             yield self._cell(point, fixed, vary, options, get, where)
 
@@ -263,8 +267,10 @@ class _Expander:
                        for n, v in entry.items())
         return any(matches(entry) for entry in self.data.get("exclude", []))
 
-    def _too_many(self, point: dict[str, Value], get: Group) -> bool:
+    def _too_many(self, point: dict[str, Value], fixed: dict[str, Value], get: Group) -> bool:
         workers = point.get("workers")
+        if _simulated({**fixed, **point}):      # the machine says how many cores there are
+            return False
         if not isinstance(workers, int) or workers <= self.cores or get.get("oversubscribed"):
             return False
         note = (f"workers above {self.cores}, the cores of this machine, are left out "
@@ -289,4 +295,5 @@ class _Expander:
                     self.data.get("reps", 5), self.data.get("warmup", 1),
                     float(get.get("timeout", 120)), get.get("estimate"),
                     bool(get.get("optional", False)),
-                    isinstance(workers, int) and workers > self.cores, where)
+                    isinstance(workers, int) and workers > self.cores and not _simulated(build),
+                    where)

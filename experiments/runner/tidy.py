@@ -170,8 +170,9 @@ def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
         asked = (row.get("params") or {}).get("scheduler")
         return f"{asked} (asked for)" if isinstance(asked, str) else "unknown"
     knobs = binary.get("knobs") or {}
-    return ":".join([scheduler] + [f"{k}={knobs[k]}" for k in varying.get(scheduler, [])
+    name = ":".join([scheduler] + [f"{k}={knobs[k]}" for k in varying.get(scheduler, [])
                                    if k in knobs])
+    return f"{name} (simulated)" if runtime == "simulate" else name
 
 
 def _superseded(rows: list[dict[str, Any]]) -> list[bool]:
@@ -221,7 +222,9 @@ def provenance(results_dir: Path, rows: list[dict[str, Any]],
     dates = sorted(str(r["started"])[:10] for r in rows if r.get("started"))
     own = [r["binary"] for r in rows if (r.get("binary") or {}).get("runtime") in OWN_RUNTIMES]
     versions = {str(b.get("version")) for b in own}
-    return {"matrix": name, "commit": commit, "dirty": dirty, "machine": _machine(env),
+    simulated = sorted({r["sim"]["machine"] for r in rows if r.get("sim")})
+    return {"matrix": name, "commit": commit, "dirty": dirty,
+            "machine": f"{', '.join(simulated)} (simulated)" if simulated else _machine(env),
             "quick": quick_text(results_dir, matrix),
             "cores": _cores(env), "date": dates[0] if dates else None,
             "version": ", ".join(sorted(versions)) or None,

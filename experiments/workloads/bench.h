@@ -184,6 +184,11 @@ int bench_finish(struct bench *b);
 void bench_counters_open(struct bench *b);   /* before there are other threads */
 void bench_counters_record(struct bench *b); /* after the last region */
 
+/* Of the simulator (sim/report.c): what it says of this run, as the value of "sim" or for people. */
+#if defined(TENTER_SIMULATED)
+void tn_simulated(bool json);
+#endif
+
 struct bench_option *bench_find(const struct bench *b, const char *name);
 void bench_json_string(const char *s);
 void bench_json_number(double value);

@@ -265,7 +265,12 @@ static void json(const struct bench *b)
         printf("%s\"%s\": ", i == 0 ? "" : ", ", b->missing[i].name);
         bench_json_string(b->missing[i].why);
     }
-    puts("}}");
+    putchar('}');
+#if defined(TENTER_SIMULATED)
+    printf(",\n \"sim\": ");
+    tn_simulated(true);
+#endif
+    puts("}");
 }
 
 /* A value for people: nanoseconds as µs, ms or s, rates as k or M, both to three digits; all else as it is. */
@@ -357,6 +362,9 @@ static void table(const struct bench *b)
         putchar('\n');
     for (size_t i = 0; i < b->missing_n; i++)
         printf("  unavailable: %s (%s)\n", b->missing[i].name, b->missing[i].why);
+#if defined(TENTER_SIMULATED)
+    tn_simulated(false);
+#endif
 }
 
 int bench_finish(struct bench *b)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""The verb `sim`: a workload on simulated cores."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from . import known, matrix as matrices
+from .arguments import Parser
+from .build import Builder, MesonBuilder, Variant, build
+from .errors import GOOD, INTERNAL, Stop, nearest
+from .progress import Steps, say
+
+ROOT = Path(__file__).resolve().parents[2]
+MACHINES = "sim/machines"
+MACHINE = "epyc7702x2"
+
+
+def parser() -> Parser:
+    out = Parser(
+        "sim",
+        usage="./tenter sim [--machine M] [--cores N] [--seed S] [--scheduler SPEC] [--json -] "
+              "WORKLOAD [option...]",
+        description="Run a workload on the cores of a machine that need not be there: the same "
+                    "core, module and workload, each access to memory charged as that machine "
+                    "would. The same arguments give the same result, bit for bit; what depends on "
+                    "the host stands under \"host\". Options behind WORKLOAD are the workload's "
+                    "own (WORKLOAD --help shows them).",
+        epilog="docs/simulating.md says what the model leaves out, and where not to trust it. "
+               "Exit codes: 0 good; 1 the answer was wrong, or every thread sleeps for ever; "
+               "2 usage; 77 unsupported here.")
+    add = out.add_argument
+    add("--machine", metavar="M", default=MACHINE, help="a name that --list shows, or a path to a "
+        f"file of the same kind (default: {MACHINE})")
+    add("--cores", metavar="N", type=int, help="use the first N of its cores (default: all)")
+    add("--seed", metavar="S", type=int, help="seed of every random choice of the workload")
+    add("--scheduler", metavar="SPEC", default="fifo", help="module and knobs, as "
+        "TENTER_SCHEDULER (default: fifo)")
+    add("--json", metavar="-", choices=["-"], help="one JSON object on standard output")
+    add("--list", action="store_true", help="the machines, and exit")
+    add("workload", nargs="?", metavar="WORKLOAD", help="packet, yield, …: one that ./tenter list "
+        "shows")
+    return out
+
+
+def machines(root: Path) -> dict[str, str]:
+    """Name -> the first line of its file."""
+    return {p.stem: p.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+            for p in sorted((root / MACHINES).glob("*.yaml"))}
+
+
+def split(argv: list[str]) -> tuple[list[str], list[str]]:
+    """What is ours, up to the name of the workload, and what is the workload's."""
+    takes = {o for a in parser()._actions if a.nargs != 0 for o in a.option_strings}  # noqa: SLF001
+    at = 0
+    while at < len(argv) and argv[at].startswith("-"):
+        at += 2 if argv[at] in takes else 1
+    return argv[:at + 1], argv[at + 1:]
+
+
+def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> int:
+    ours, rest = split(argv)
+    args = parser().parse(ours)
+    there = machines(root)
+    if args.list:
+        print("\n".join(f"{name:<14} {about}" for name, about in there.items()))
+        return GOOD
+    if args.workload is None:
+        raise Stop("sim: which workload? (./tenter sim packet, say; ./tenter list shows all)")
+    if "/" not in args.machine and args.machine not in there:
+        raise Stop(f"sim: no machine '{args.machine}' ({nearest(args.machine, there)})")
+    if args.cores is not None and args.cores < 1:
+        raise Stop(f"sim: --cores {args.cores}: at least 1")
+    if args.workload not in known.sources(root):
+        raise Stop(f"sim: no workload '{args.workload}' "
+                   f"({nearest(args.workload, known.sources(root))})")
+    module = matrices.module_of(args.scheduler)
+    variant = Variant.of({"runtime": "sim", "schedulers": module})
+    builder = builder or MesonBuilder(root, say=say, steps=Steps)
+    built = build(builder, variant, [args.workload])
+    if args.workload not in built.programs:
+        why = built.problems[args.workload]
+        raise Stop(f"sim: {args.workload} is not to be simulated: {why}" +
+                   ("" if args.workload in built.absent else f" (see {built.log})"))
+    command = [str(built.programs[args.workload]), *rest]
+    command += ["--scheduler", matrices.run_time_spec(args.scheduler)] if ":" in args.scheduler else []
+    command += ["--seed", str(args.seed)] if args.seed is not None else []
+    command += ["--json"] if args.json else []
+    env = {**os.environ, "TENTER_MACHINE": args.machine}
+    if args.cores is not None:
+        env["TENTER_CORES"] = str(args.cores)
+    sys.stdout.flush()
+    code = subprocess.run(command, env=env, check=False).returncode
+    return code if code >= 0 else INTERNAL

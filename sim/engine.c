@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Threads and cores. All threads are contexts of one thread of the system; which one acts next is the root of a tree of
+ * the smallest clocks (sim.h has the rule), which holds all of them but the one that runs. A thread that sleeps with a deadline has its leaf too: when that is the
+ * smallest, it is due.
+ *
+ * A thread runs while it occupies a core: the one it is pinned to, else the one it had, else the first that is free. If
+ * there is none it waits, in the order of arrival; a core is taken from a thread that has had it for a slice.
+ */
+#define _GNU_SOURCE
+#include "sim.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ID_BITS = 10, STACK = 1 << 20 };
+_Static_assert(SIM_THREADS == 1 << ID_BITS, "a key holds a thread's number");
+
+struct sim_thread *sim_me;
+struct sim_core sim_cores[SIM_CORES], *sim_here = &sim_cores[0];
+uint32_t sim_core_number;
+uint64_t sim_now = SIM_START_NS * SIM_PS, sim_limit, sim_insns;
+
+static struct sim_thread threads[SIM_THREADS];
+static int *error_at; /* errno of the one thread of the system */
+static uint32_t made;
+static struct sim_thread *on_core[SIM_CORES];
+static struct sim_thread *waiting[SIM_THREADS]; /* for a core, in the order of arrival */
+static uint32_t n_waiting;
+
+/* ---- the tree: a node is the smaller of its two children, a leaf a thread's key ---- */
+
+static uint64_t tree[2 * SIM_THREADS];
+static uint32_t leaves = 1;
+
+static void take_out(const struct sim_thread *t)
+{
+    uint32_t i = leaves + t->id;
+    tree[i] = SIM_NEVER;
+    for (; i > 1; i /= 2)
+        tree[i / 2] = tree[i] < tree[i ^ 1] ? tree[i] : tree[i ^ 1];
+}
+
+/* Only nodes whose smallest it becomes change, which are few. */
+static void put(const struct sim_thread *t, uint64_t clock)
+{
+    uint32_t i = leaves + t->id;
+    if (tree[i] != SIM_NEVER)
+        take_out(t);
+    if (clock == SIM_NEVER)
+        return;
+    uint64_t key = clock << ID_BITS | t->id;
+    tree[i] = key;
+    for (; i > 1 && key < tree[i / 2]; i /= 2)
+        tree[i / 2] = key;
+}
+
+static void grow(uint32_t number)
+{
+    if (number < leaves)
+        return;
+    uint64_t old[SIM_THREADS];
+    memcpy(old, tree + leaves, leaves * sizeof *old);
+    uint32_t before = leaves;
+    leaves *= 2;
+    for (uint32_t i = 0; i < leaves; i++)
+        tree[leaves + i] = i < before ? old[i] : SIM_NEVER;
+    for (uint32_t i = leaves - 1; i > 0; i--)
+        tree[i] = tree[2 * i] < tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
+}
+
+/* How far the thread that runs may go: to the smallest key of the others. Its own is not in the tree. */
+static uint64_t limit(void)
+{
+    if (tree[1] == SIM_NEVER)
+        return SIM_NEVER;
+    uint64_t clock = tree[1] >> ID_BITS;
+    return (tree[1] & (SIM_THREADS - 1)) < sim_me->id ? clock - 1 : clock;
+}
+
+/* ---- cores ---- */
+
+static bool core_fits(const struct sim_thread *t, uint32_t core)
+{
+    return on_core[core] == NULL && (t->pinned == SIM_NOWHERE || t->pinned == core);
+}
+
+/* From `at` on, or when a core is free. */
+static void get_core(struct sim_thread *t, uint64_t at)
+{
+    uint32_t core = t->pinned != SIM_NOWHERE ? t->pinned : t->core;
+    t->clock = at;
+    if (core == SIM_NOWHERE || !core_fits(t, core))
+        for (core = 0; core < sim_machine.cores && !core_fits(t, core); core++)
+            ;
+    if (core >= sim_machine.cores) {
+        t->state = SIM_WAITS;
+        waiting[n_waiting++] = t;
+        put(t, SIM_NEVER);
+        return;
+    }
+    on_core[core] = t;
+    t->core = core;
+    t->state = SIM_RUNS;
+    t->since = t->clock;
+    put(t, t->clock);
+}
+
+/* The thread has left its core at its clock: whoever waits for that one longest gets it. */
+static void free_core(struct sim_thread *t)
+{
+    uint32_t core = t->core;
+    on_core[core] = NULL;
+    sim_cores[core].busy += t->clock - t->since;
+    for (uint32_t i = 0; i < n_waiting; i++) {
+        struct sim_thread *next = waiting[i];
+        if (!core_fits(next, core))
+            continue;
+        memmove(&waiting[i], &waiting[i + 1], (--n_waiting - i) * sizeof *waiting);
+        next->core = core;
+        get_core(next, (next->clock > t->clock ? next->clock : t->clock) + sim_machine.yield);
+        return;
+    }
+}
+
+static bool wanted(uint32_t core)
+{
+    for (uint32_t i = 0; i < n_waiting; i++)
+        if (waiting[i]->pinned == SIM_NOWHERE || waiting[i]->pinned == core)
+            return true;
+    return false;
+}
+
+/* ---- switching ---- */
+
+/* As core/context/x86_64.h, without the control words of the floating point unit: they are a fifth of it, and a program's
+ * threads have them in common here. */
+static inline __attribute__((always_inline)) void switch_stacks(void **from, void *to)
+{
+    __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
+                     "pushq %%rax\n\t"
+                     "pushq %%rbp\n\t"
+                     "movq %%rsp, (%%rdi)\n\t"
+                     "movq %%rsi, %%rsp\n\t"
+                     "popq %%rbp\n\t"
+                     "popq %%rax\n\t"
+                     "jmp *%%rax\n\t"
+                     "1:\n\t"
+                     : "+D"(from), "+S"(to)
+                     :
+                     : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "cc",
+                       "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                       "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
+static void enter(struct sim_thread *t)
+{
+    take_out(t);
+    sim_me = t;
+    sim_now = t->clock;
+    sim_limit = limit();
+    sim_core_number = t->core;
+    sim_here = &sim_cores[t->core];
+}
+
+static void timed_out(struct sim_thread *t)
+{
+    uint64_t deadline = tree[leaves + t->id] >> ID_BITS;
+    t->timed_out = true;
+    t->word = NULL;
+    get_core(t, deadline + sim_machine.start);
+}
+
+/* The thread that acts next, which may be the present one. What is due on the way is done. */
+static void go_on(void)
+{
+    struct sim_thread *from = sim_me, *to;
+    for (;;) {
+        if (tree[1] == SIM_NEVER)
+            sim_die(1, "the simulated program is stuck: each of its threads sleeps for ever");
+        to = &threads[tree[1] & (SIM_THREADS - 1)];
+        if (to->state == SIM_RUNS)
+            break;
+        timed_out(to);
+    }
+    enter(to);
+    if (to != from) {
+        int error = *error_at; /* the program's threads have one each */
+        switch_stacks(&from->context, to->context);
+        *error_at = error;
+    }
+}
+
+void sim_turn(void)
+{
+    struct sim_thread *t = sim_me;
+    t->clock = sim_now;
+    if (__builtin_expect(n_waiting != 0, 0) && sim_now - t->since > sim_machine.slice && wanted(t->core)) {
+        free_core(t);
+        get_core(t, sim_now);
+    } else {
+        put(t, sim_now);
+    }
+    go_on();
+}
+
+static void *program;
+
+static void begin(void)
+{
+    struct sim_thread *t = sim_me;
+    t->result = t->fn(t->arg);
+    sim_charge(sim_machine.park);
+    t->clock = sim_now;
+    t->state = SIM_ENDED;
+    if (t->joiner != NULL)
+        get_core(t->joiner, sim_now + sim_machine.start);
+    put(t, SIM_NEVER);
+    free_core(t);
+    go_on();
+    abort();
+}
+
+/* ---- thread-local storage: a block for each thread, whose end takes the place of the thread pointer ---- */
+
+static const char *tls_image;
+static size_t tls_filled, tls_room;
+
+static int tls_find(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size, (void)unused;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_TLS)
+            continue;
+        tls_image = (const char *)(info->dlpi_addr + p->p_vaddr);
+        tls_filled = p->p_filesz;
+        tls_room = (p->p_memsz + p->p_align - 1) / p->p_align * p->p_align;
+    }
+    return 1; /* the program is the first in the list, and alone has what sim_tls() is asked for */
+}
+
+void *sim_tls(intptr_t offset);
+void *sim_tls(intptr_t offset)
+{
+    struct sim_thread *t = sim_me;
+    if (t->tls == NULL) {
+        t->tls = sim_map(tls_room);
+        memcpy(t->tls, tls_image, tls_filled);
+    }
+    return (char *)t->tls + tls_room + offset;
+}
+
+/* ---- threads ---- */
+
+static struct sim_thread *make(void *(*fn)(void *), void *arg)
+{
+    uint32_t id = 0;
+    while (id < made && !(threads[id].state == SIM_ENDED && threads[id].joined))
+        id++;
+    if (id == SIM_THREADS)
+        return NULL;
+    made = id == made ? made + 1 : made;
+    grow(id);
+    struct sim_thread *t = &threads[id];
+    void *stack = t->stack != NULL ? t->stack : sim_map(STACK);
+    if (stack == NULL)
+        return NULL;
+    if (t->tls != NULL)
+        sim_unmap(t->tls, tls_room);
+    *t = (struct sim_thread){
+        .id = id, .core = SIM_NOWHERE, .pinned = SIM_NOWHERE, .fn = fn, .arg = arg, .stack = stack};
+    uintptr_t *top = (uintptr_t *)(void *)((char *)stack + STACK);
+    top[-1] = 0; /* begin() returns to nobody, and has no caller's frame */
+    top[-2] = (uintptr_t)begin;
+    top[-3] = 0;
+    t->context = &top[-3];
+    return t;
+}
+
+struct sim_thread *sim_create(void *(*fn)(void *), void *arg)
+{
+    sim_charge(sim_machine.create);
+    struct sim_thread *t = make(fn, arg);
+    if (t != NULL) {
+        get_core(t, sim_now + sim_machine.start);
+        sim_limit = limit();
+    }
+    return t;
+}
+
+/* Off the core, until somebody calls get_core. */
+static void leave(uint64_t deadline)
+{
+    struct sim_thread *t = sim_me;
+    t->clock = sim_now;
+    t->state = SIM_SLEEPS;
+    put(t, deadline);
+    free_core(t);
+    go_on();
+}
+
+void *sim_join(struct sim_thread *t)
+{
+    sim_charge(sim_machine.park);
+    if (t->state != SIM_ENDED) {
+        t->joiner = sim_me;
+        leave(SIM_NEVER);
+    }
+    t->joined = true; /* its number is free */
+    return t->result;
+}
+
+int sim_sleep(const void *word, uint64_t deadline)
+{
+    struct sim_thread *t = sim_me;
+    if (deadline <= sim_now)
+        return ETIMEDOUT;
+    t->timed_out = false;
+    t->word = word;
+    leave(deadline);
+    return t->timed_out ? ETIMEDOUT : 0;
+}
+
+unsigned sim_wake(const void *word, unsigned n)
+{
+    unsigned woken = 0;
+    for (uint32_t i = 0; i < made && woken < n; i++)
+        if (threads[i].state == SIM_SLEEPS && threads[i].word == word) {
+            threads[i].word = NULL;
+            get_core(&threads[i], sim_now + sim_machine.start);
+            woken++;
+        }
+    sim_limit = limit();
+    return woken;
+}
+
+void sim_yield(void)
+{
+    sim_charge(sim_machine.yield);
+    if (n_waiting != 0 && wanted(sim_me->core)) {
+        struct sim_thread *t = sim_me;
+        t->clock = sim_now;
+        free_core(t);
+        get_core(t, sim_now);
+        go_on();
+    }
+}
+
+void sim_pin(unsigned core)
+{
+    struct sim_thread *t = sim_me;
+    sim_charge(sim_machine.yield);
+    t->pinned = core % sim_machine.cores;
+    if (t->core == t->pinned)
+        return;
+    t->clock = sim_now;
+    free_core(t);
+    get_core(t, sim_now);
+    go_on();
+}
+
+void sim_interrupt(void)
+{
+    for (uint32_t core = 0; core < sim_machine.cores; core++) {
+        struct sim_thread *t = on_core[core];
+        if (t == NULL || t == sim_me)
+            continue;
+        t->clock += sim_machine.interrupt;
+        put(t, t->clock);
+    }
+    sim_limit = limit();
+}
+
+unsigned sim_running(void)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < made; i++)
+        n += threads[i].state != SIM_ENDED;
+    return n;
+}
+
+void sim_start(void *(*fn)(void *), void *arg)
+{
+    for (uint32_t i = 0; i < 2 * SIM_THREADS; i++)
+        tree[i] = SIM_NEVER;
+    dl_iterate_phdr(tls_find, NULL);
+    error_at = &errno;
+    struct sim_thread *first = make(fn, arg);
+    if (first == NULL)
+        sim_die(99, "no memory for the simulated program");
+    get_core(first, sim_now);
+    enter(first);
+    switch_stacks(&program, first->context);
+    abort();
+}

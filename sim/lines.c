@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Lines of memory: who has each, until when it is busy, and what an access costs that does not find it at hand.
+ *
+ * A line is owned by the one core that may write it, or shared by those that have read it, or nobody's. It has one home,
+ * which serves requests in turn: who takes it away from its owner keeps it busy until it has arrived; a reader of a shared
+ * line keeps the home busy for `serve` and gets it from the nearest core that has it. A store does not wait: it is
+ * over when the line has come, and stores are over in their order; the core waits only where too many are under way.
+ * An atomic operation or a fence waits for the stores before it.
+ */
+#define _GNU_SOURCE
+#include "sim.h"
+
+#include <sys/mman.h>
+
+struct sim_line *sim_lines;
+
+void sim_lines_open(void)
+{
+    size_t bytes = ((size_t)1 << SIM_BITS) / SIM_LINE * sizeof *sim_lines;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        sim_die(77, "no address space for the simulated lines (128 GiB, of which little is used): see ulimit -v");
+    (void)madvise(p, bytes, MADV_NOHUGEPAGE);
+    sim_lines = p;
+}
+
+/* The nearest core but `me` that has the line, by its layer; behind the last layer: none near. */
+static unsigned nearest(const struct sim_line *l, uint32_t me)
+{
+    for (unsigned layer = 0; layer < sim_machine.layers; layer++)
+        for (unsigned i = 0; i < sim_words; i++)
+            if ((l->sharers[i] & sim_near[me][layer][i]) != 0)
+                return layer;
+    return sim_machine.layers;
+}
+
+/* The layer of the farthest one. */
+static unsigned farthest(const struct sim_line *l, uint32_t me)
+{
+    for (unsigned layer = sim_machine.layers; layer > 0; layer--)
+        for (unsigned i = 0; i < sim_words; i++)
+            if ((l->sharers[i] & ~sim_near[me][layer - 1][i]) != 0)
+                return layer;
+    return 0;
+}
+
+static bool others(const struct sim_line *l, uint32_t me)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < sim_words; i++)
+        any |= i == me / 64 ? l->sharers[i] & ~(UINT64_C(1) << me % 64) : l->sharers[i];
+    return any != 0;
+}
+
+static void wait_until(struct sim_line *l, uint64_t then)
+{
+    if (then <= sim_now)
+        return;
+    sim_here->stall += then - sim_now;
+    if (l != NULL)
+        l->stall += then - sim_now;
+    sim_now = then;
+}
+
+void sim_fence(void)
+{
+    wait_until(NULL, sim_here->drained);
+}
+
+static void store(struct sim_line *l, uint64_t done)
+{
+    struct sim_core *c = sim_here;
+    uint64_t *slot = &c->stored[c->next_store++ % sim_machine.stores];
+    sim_now += sim_machine.hit;
+    wait_until(l, *slot); /* the oldest one must be over, since this one needs its place */
+    c->drained = *slot = done > c->drained ? done : c->drained;
+}
+
+/* ---- the lines that went from core to core ---- */
+
+enum { CONTENDED = 1 << 20 };
+static struct sim_line *contended[CONTENDED];
+static uint32_t n_contended;
+
+static void transferred(struct sim_line *l)
+{
+    sim_here->transfers++;
+    if (l->transfers++ == 0 && n_contended < CONTENDED)
+        contended[n_contended++] = l;
+}
+
+unsigned sim_lines_worst(uintptr_t *at, unsigned n)
+{
+    unsigned have = 0;
+    for (uint32_t i = 0; i < n_contended; i++) {
+        struct sim_line *l = contended[i];
+        unsigned place = have;
+        while (place > 0 && sim_lines[at[place - 1] / SIM_LINE].stall < l->stall)
+            place--;
+        if (place == n)
+            continue;
+        have += have < n;
+        for (unsigned k = have - 1; k > place; k--)
+            at[k] = at[k - 1];
+        at[place] = (uintptr_t)(l - sim_lines) * SIM_LINE;
+    }
+    return have;
+}
+
+/* ---- an access ---- */
+
+void sim_miss(struct sim_line *l, enum sim_access how)
+{
+    uint32_t me = sim_core_number;
+    uint64_t bit = UINT64_C(1) << me % 64;
+    bool have = l->owner == me + 1, alone = have || !others(l, me);
+    if (how == SIM_UPDATE)
+        sim_fence();
+    uint64_t start = sim_now > l->busy ? sim_now : l->busy, took;
+    if (have) {
+        took = 0;
+    } else if (l->owner != 0) {
+        took = sim_machine.transfer[sim_distance[me][l->owner - 1]];
+        transferred(l);
+    } else if (alone) {
+        took = sim_machine.memory;
+        sim_here->cold++;
+    } else if (how == SIM_READ) {
+        took = sim_machine.transfer[nearest(l, me)];
+        sim_here->shared++;
+    } else {
+        took = sim_machine.transfer[farthest(l, me)];
+        transferred(l);
+    }
+    uint64_t keeps = how == SIM_READ && l->owner == 0 && !alone ? sim_machine.serve : took;
+    l->busy = start + keeps > l->busy ? start + keeps : l->busy;
+    if (how == SIM_READ) {
+        l->owner = alone && !have ? (uint16_t)(me + 1) : 0;
+        l->sharers[me / 64] |= bit;
+        wait_until(l, start + took);
+        return;
+    }
+    for (unsigned i = 0; i < sim_words; i++)
+        l->sharers[i] = i == me / 64 ? bit : 0;
+    l->owner = (uint16_t)(me + 1);
+    if (how == SIM_WRITE) {
+        store(l, start + took);
+        return;
+    }
+    wait_until(l, start + took);
+    sim_now += sim_machine.atomic;
+    l->busy = sim_now;
+}

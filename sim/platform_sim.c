@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The platform of simulated programs (core/platform.h): threads, parking and time are the engine's, memory is the
+ * arena's. What is about messages, symbols and faults is Linux's own, from core/platform_linux/.
+ */
+#define _GNU_SOURCE
+#include "../core/platform.h"
+#include "sim.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- threads ---- */
+
+int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg)
+{
+    struct sim_thread *made = sim_create(fn, arg);
+    t->handle = (uintptr_t)made;
+    return made != NULL ? 0 : EAGAIN;
+}
+
+void tn_thread_join(struct tn_thread *t)
+{
+    sim_join((struct sim_thread *)t->handle);
+}
+
+uint32_t tn_thread_number(void)
+{
+    return sim_me->id + 1;
+}
+
+bool tn_thread_sleeps(uint32_t number)
+{
+    (void)number; /* nothing in here blocks in the kernel: a thread that sleeps does so in tn_park */
+    return false;
+}
+
+unsigned tn_thread_count(void)
+{
+    return sim_running();
+}
+
+unsigned tn_tool_threads(void)
+{
+    return 0;
+}
+
+unsigned tn_process(void)
+{
+    return 0;
+}
+
+void *tn_self(void)
+{
+    return sim_me->self;
+}
+
+void *tn_self_now(void)
+{
+    return sim_me->self;
+}
+
+void tn_self_set(void *self)
+{
+    sim_me->self = self;
+}
+
+int *tn_errno_address(void)
+{
+    return &errno; /* the engine keeps its value for each thread */
+}
+
+struct tn_exceptions *tn_exceptions_address(void)
+{
+    return NULL;
+}
+
+void tn_thread_guard(void (*lost)(void))
+{
+    (void)lost; /* a simulated thread ends by return only */
+}
+
+unsigned tn_processors(void)
+{
+    return sim_machine.cores;
+}
+
+int tn_pin(unsigned n)
+{
+    sim_pin(n);
+    return 0;
+}
+
+/* Virtual threads are always stopped but the one that asks; yet where they are is on their stacks, of which only the
+ * engine knows: a dump shows them without. */
+void tn_threads_stop(struct tn_stopped *list, tn_time patience)
+{
+    (void)patience;
+    for (; list != NULL; list = list->next)
+        atomic_store_explicit(&list->state, TN_STOP_NO, memory_order_relaxed); /* relaxed: one thread of the system */
+}
+
+void tn_threads_go(struct tn_stopped *list)
+{
+    (void)list;
+}
+
+/* ---- a process that is stuck ---- */
+
+bool tn_on_quit(void (*fn)(const struct tn_where *here))
+{
+    (void)fn; /* SIGQUIT ends a simulation: where the one thread of the system is tells nothing of the others */
+    return false;
+}
+
+void tn_off_quit(void)
+{
+}
+
+void tn_quit(void)
+{
+    raise(SIGQUIT);
+}
+
+int tn_write(int fd, const void *text, size_t n)
+{
+    return write(fd, text, n) == (ssize_t)n ? 0 : EIO;
+}
+
+/* ---- parking ---- */
+
+static uint64_t ps(tn_time ns)
+{
+    return ns > (UINT64_C(1) << 53) / SIM_PS ? SIM_NEVER : ns * SIM_PS;
+}
+
+/* The look and the sleep are one step: nobody acts between. */
+int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
+{
+    sim_charge(sim_machine.park);
+    sim_arrive();
+    if (atomic_load_explicit(word, memory_order_relaxed) != expected) /* relaxed: one thread of the system */
+        return 0;
+    return sim_sleep(word, ps(deadline));
+}
+
+void tn_unpark(_Atomic(uint32_t) *word, unsigned n)
+{
+    sim_charge(sim_machine.wake);
+    sim_arrive();
+    sim_wake(word, n);
+}
+
+/* An event source: a word that says whether it was woken. */
+enum { SOURCES = 256 };
+static struct {
+    bool used;
+    _Atomic(uint32_t) woken;
+} sources[SOURCES];
+
+int tn_source_open(int *source)
+{
+    for (int i = 0; i < SOURCES; i++)
+        if (!sources[i].used) {
+            sources[i].used = true;
+            sources[i].woken = 0;
+            *source = i;
+            return 0;
+        }
+    return EMFILE;
+}
+
+void tn_source_close(int source)
+{
+    sources[source].used = false;
+}
+
+int tn_source_wait(int source, tn_time deadline)
+{
+    int rc = 0;
+    while (sources[source].woken == 0 && rc == 0)
+        rc = tn_park(&sources[source].woken, 0, deadline);
+    sources[source].woken = 0;
+    return rc;
+}
+
+void tn_source_wake(int source)
+{
+    sources[source].woken = 1;
+    tn_unpark(&sources[source].woken, 1);
+}
+
+/* ---- time, spinning, work ---- */
+
+tn_time tn_now(void)
+{
+    sim_charge(sim_machine.clock);
+    return sim_now / SIM_PS;
+}
+
+void tn_spin_wait(unsigned *spins)
+{
+    if (++*spins < 64)
+        sim_charge(sim_machine.pause);
+    else
+        sim_yield();
+}
+
+unsigned tn_spin_bound(unsigned n)
+{
+    return n;
+}
+
+double tn_work_calibrate(void)
+{
+    return 1; /* a nanosecond is one */
+}
+
+void tn_work(uint64_t ns)
+{
+    sim_charge(ns * SIM_PS);
+}
+
+uint64_t tn_entropy(void)
+{
+    static uint64_t any = UINT64_C(0x9e3779b97f4a7c15); /* the same in each run */
+    return any += UINT64_C(0x632be59bd9b4e019);
+}
+
+/* ---- memory ---- */
+
+void *tn_map(size_t bytes)
+{
+    return sim_map_named(bytes, __builtin_frame_address(0));
+}
+
+void tn_unmap(void *base, size_t bytes)
+{
+    sim_unmap(base, bytes);
+}
+
+size_t tn_page(void)
+{
+    return 4096;
+}
+
+int tn_guard(void *base, size_t stride, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (mprotect((char *)base + i * stride, tn_page(), PROT_NONE) != 0)
+            return ENOMEM;
+    return 0;
+}
+
+const char *tn_guard_name(void)
+{
+    return "mprotect";
+}
+
+size_t tn_used_above(const char *from, const char *to)
+{
+    const uint64_t *word = (const uint64_t *)(const void *)from;
+    while ((const char *)word < to && *word == 0)
+        word++;
+    return (size_t)(to - (const char *)word);
+}
+
+void tn_discard(void *base, size_t bytes)
+{
+    (void)madvise(base, bytes, MADV_DONTNEED);
+}
+
+/* ---- fences ---- */
+
+void tn_fence_light(void)
+{
+}
+
+void tn_fence_heavy(void)
+{
+    sim_charge(sim_machine.heavy);
+    sim_fence();
+    sim_interrupt();
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a simulated program says of the simulation. All that depends on the host stands under "host".
+ */
+#define _GNU_SOURCE
+#include "../core/platform.h"
+#include "sim.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+void sim_die(int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fflush(stdout);
+    fputs("tenter: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    fflush(stderr);
+    _exit(code);
+}
+
+enum { WORST = 10 };
+
+static double seconds(const struct timeval *t)
+{
+    return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
+static struct sim_core sum(void)
+{
+    struct sim_core all = {0};
+    for (unsigned i = 0; i < sim_machine.cores; i++) {
+        const struct sim_core *c = &sim_cores[i];
+        all.instructions += c->instructions;
+        all.accesses += c->accesses;
+        all.stall += c->stall;
+        all.transfers += c->transfers;
+        all.shared += c->shared;
+        all.cold += c->cold;
+    }
+    return all;
+}
+
+/* What lies in a line: a variable, or a block by who has asked for it. */
+static void describe(uintptr_t line, char *text, size_t room)
+{
+    size_t offset, bytes;
+    uintptr_t from, via;
+    if (!sim_named(line, &offset, &bytes, &from, &via)) {
+        const char *variable = sim_variable(line, &offset);
+        if (variable != NULL)
+            snprintf(text, room, "byte %zu of the variable %s", offset, variable);
+        else
+            snprintf(text, room, "data of the program at %#" PRIxPTR, line);
+        return;
+    }
+    if (from == 0) {
+        snprintf(text, room, "the lock of an arena of malloc");
+        return;
+    }
+    struct tn_symbol caller = tn_symbol(from - 1), above = tn_symbol(via != 0 ? via - 1 : 0);
+    snprintf(text, room, "byte %zu of %zu that %s%s%s has asked for", offset, bytes,
+             *caller.function != '\0' ? caller.function : "?", *above.function != '\0' ? ", for " : "",
+             above.function);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return seconds(&used.ru_utime) + seconds(&used.ru_stime);
+}
+
+void tn_simulated(bool json)
+{
+    uintptr_t worst[WORST];
+    char what[256];
+    sim_settle();
+    struct sim_core all = sum();
+    unsigned lines = sim_lines_worst(worst, WORST);
+    double cpu = cpu_seconds(), rate = cpu > 0 ? (double)all.accesses / cpu : 0;
+    uint64_t elapsed = sim_now / SIM_PS - SIM_START_NS;
+    if (json)
+        printf("{\"machine\": \"%s\", \"cores\": %u, \"virtual_ns\": %" PRIu64 ", \"instructions\": %" PRIu64
+               ", \"accesses\": %" PRIu64 ", \"transfers\": %" PRIu64 ", \"shared\": %" PRIu64 ", \"cold\": %" PRIu64
+               ", \"stall_ns\": %" PRIu64 ", \"lines\": [",
+               sim_machine.name, sim_machine.cores, elapsed, all.instructions, all.accesses, all.transfers,
+               all.shared, all.cold, all.stall / SIM_PS);
+    else
+        printf("  simulated: %s, %u cores, %.3f ms; %" PRIu64 " instructions, %" PRIu64 " accesses, %" PRIu64
+               " lines taken from another core, %" PRIu64 " copied, %" PRIu64
+               " from memory; waited for them %.3f ms in all (host: %.2f s, %.1f M accesses/s)\n",
+               sim_machine.name, sim_machine.cores, (double)elapsed / 1e6, all.instructions, all.accesses,
+               all.transfers, all.shared, all.cold, (double)(all.stall / SIM_PS) / 1e6, cpu, rate / 1e6);
+    for (unsigned i = 0; i < lines; i++) {
+        const struct sim_line *l = &sim_lines[worst[i] / SIM_LINE];
+        describe(worst[i], what, sizeof what);
+        if (json)
+            printf("%s\n  {\"line\": \"%s\", \"transfers\": %" PRIu32 ", \"stall_ns\": %" PRIu64 "}",
+                   i != 0 ? "," : "", what, l->transfers, l->stall / SIM_PS);
+        else
+            printf("  %9" PRIu32 " transfers, waited %10.3f ms: %s\n", l->transfers,
+                   (double)(l->stall / SIM_PS) / 1e6, what);
+    }
+    tn_symbols_close();
+    if (json)
+        printf("], \"host\": {\"cpu_s\": %.3f, \"accesses_per_s\": %.0f}}", cpu, rate);
+}

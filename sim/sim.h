@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The simulator's inside: threads that are contexts of one thread of the system, each with a clock; cores that they
+ * occupy; lines of memory and who has them; a machine that says what each event costs. Times are picoseconds.
+ *
+ * The rule by which everything runs: of all threads, the one with the smallest clock acts next; of equals, the one of the
+ * smallest number. A thread's clock moves in sim_arrive(), which each event passes first: it adds the instructions since
+ * the last event, and gives way while another thread is behind.
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SIM_CORES = 256, SIM_THREADS = 1024, SIM_LAYERS = 4, SIM_LINE = 64 };
+
+#define SIM_NEVER    UINT64_MAX
+#define SIM_PS       UINT64_C(1000)       /* in a nanosecond */
+#define SIM_START_NS UINT64_C(1000000000) /* where clocks begin: 0 may mean "never" to a program */
+
+/* ---- machine.c: what it costs ---- */
+
+struct sim_machine {
+    char name[64];
+    uint32_t cores, layers;
+    uint32_t width[SIM_LAYERS];        /* cores that are together in a layer, ascending; behind the last: the rest */
+    uint64_t transfer[SIM_LAYERS + 1]; /* of a line from a core of the same layer */
+    uint64_t instruction, hit, memory; /* one instruction; a line that the core has; one that nobody has */
+    uint64_t serve, atomic, fence,
+        pause;                         /* a line's home, busy with one reader; what an atomic, a fence, a pause add */
+    uint64_t clock, malloc, work;      /* a look at the clock; malloc or free; a nanosecond of tn_work */
+    uint64_t park, wake, start, yield; /* to sleep; to wake; from the waking to running; to give the core away */
+    uint64_t create, heavy, interrupt; /* a thread; a heavy fence; what it costs each other core */
+    uint64_t slice;                    /* after which a core is taken from a thread if another waits for it */
+    uint32_t stores;                   /* stores that may be under way before a core waits */
+};
+
+extern struct sim_machine sim_machine;
+extern uint32_t sim_words;                                       /* of 64 cores, that the machine has */
+extern uint8_t sim_distance[SIM_CORES][SIM_CORES];               /* the first layer that holds both */
+extern uint64_t sim_near[SIM_CORES][SIM_LAYERS][SIM_CORES / 64]; /* the cores of that layer around one */
+
+/* By its name (a file in the folder of machines) or by a path; `cores` 0: all it has. Ends the process (2) with one line
+ * if that is not possible. */
+void sim_machine_load(const char *name, unsigned cores);
+
+/* ---- engine.c: threads and cores ---- */
+
+struct sim_core {
+    _Alignas(64) uint64_t instructions, accesses, busy; /* busy: had a thread for so long */
+    uint64_t stall;                                     /* of that, waited for lines, stores and fences */
+    uint64_t stored[64], next_store;                    /* when the stores under way are over */
+    uint64_t drained;                                   /* when the last of them is */
+    uint64_t transfers, shared, cold;                   /* lines taken from another core; copied; from memory */
+};
+
+struct sim_thread {
+    _Alignas(64) void *context; /* its stack, while it does not run */
+    uint64_t clock;
+    uint32_t id, core, pinned;                                 /* SIM_NOWHERE: none */
+    enum { SIM_RUNS, SIM_WAITS, SIM_SLEEPS, SIM_ENDED } state; /* waits: for a core */
+    bool timed_out, joined;
+    uint64_t since;   /* has had its core since */
+    const void *word; /* it sleeps until somebody wakes this */
+    struct sim_thread *joiner;
+    void *(*fn)(void *);
+    void *arg, *result, *self, *stack, *tls;
+};
+enum { SIM_NOWHERE = UINT32_MAX };
+
+extern struct sim_thread *sim_me;
+extern struct sim_core sim_cores[SIM_CORES], *sim_here;
+extern uint32_t sim_core_number;
+
+/* The clock of the thread that runs, how far it may go before another one is behind it, and the instructions that it has
+ * executed since its clock was last right (counted by what bin/as has put into the program). */
+extern uint64_t sim_now, sim_limit, sim_insns;
+
+void sim_start(void *(*fn)(void *), void *arg); /* runs fn(arg) as thread 0; does not return */
+void sim_turn(void);                            /* let others act until this thread has the smallest clock */
+struct sim_thread *sim_create(void *(*fn)(void *), void *arg);
+void *sim_join(struct sim_thread *t);
+int sim_sleep(const void *word, uint64_t deadline); /* 0: woken, else ETIMEDOUT */
+unsigned sim_wake(const void *word, unsigned n);
+void sim_pin(unsigned core);
+void sim_yield(void);
+void sim_interrupt(void); /* every other core that runs something, for machine.interrupt */
+unsigned sim_running(void);
+
+static inline void sim_settle(void)
+{
+    sim_here->instructions += sim_insns;
+    sim_now += sim_insns * sim_machine.instruction;
+    sim_insns = 0;
+}
+
+static inline void sim_arrive(void)
+{
+    sim_settle();
+    if (__builtin_expect(sim_now > sim_limit, 0))
+        sim_turn();
+}
+
+/* An event that touches no memory. */
+static inline void sim_charge(uint64_t cost)
+{
+    sim_arrive();
+    sim_now += cost;
+}
+
+/* ---- lines.c: memory, and who has it ---- */
+
+struct sim_line {
+    _Alignas(64) uint64_t busy;       /* until then its home is */
+    uint64_t sharers[SIM_CORES / 64]; /* cores that have it */
+    uint64_t stall;                   /* what all have waited for it */
+    uint32_t transfers;               /* from one core to another */
+    uint16_t owner;                   /* 1 + the core that alone has it, and may write; 0: none */
+};
+_Static_assert(sizeof(struct sim_line) == 64, "one line for one");
+
+enum sim_access { SIM_READ, SIM_WRITE, SIM_UPDATE };
+
+/* All memory of the program lies below this address: its data (it is linked at a fixed place), and what it maps. */
+enum { SIM_BITS = 37 };
+extern struct sim_line *sim_lines;
+
+void sim_lines_open(void);
+void sim_miss(struct sim_line *l, enum sim_access how);
+void sim_fence(void); /* wait for the stores under way */
+
+static inline void sim_touch_line(uintptr_t at, enum sim_access how)
+{
+    struct sim_line *l = &sim_lines[at / SIM_LINE];
+    sim_here->accesses++;
+    bool mine = how == SIM_READ ? (l->sharers[sim_core_number / 64] >> (sim_core_number % 64) & 1) != 0
+                                : how == SIM_WRITE && l->owner == sim_core_number + 1;
+    if (__builtin_expect(mine, 1))
+        sim_now += sim_machine.hit;
+    else
+        sim_miss(l, how);
+}
+
+static inline void sim_touch(const volatile void *p, size_t size, enum sim_access how)
+{
+    uintptr_t at = (uintptr_t)p, last = at + size - 1;
+    sim_arrive();
+    if (__builtin_expect(last >> SIM_BITS != 0, 0)) { /* the C library's, or a host's stack */
+        sim_now += sim_machine.hit;
+        return;
+    }
+    sim_touch_line(at, how);
+    for (uintptr_t line = at / SIM_LINE + 1; __builtin_expect(line <= last / SIM_LINE, 0); line++) {
+        sim_arrive();
+        sim_touch_line(line * SIM_LINE, how);
+    }
+}
+
+/* The lines that were waited for most: their addresses, at most n. */
+unsigned sim_lines_worst(uintptr_t *at, unsigned n);
+
+/* ---- arena.c: where memory of the program comes from ---- */
+
+void sim_arena_open(void);
+void *sim_map(size_t bytes);
+void *sim_map_named(size_t bytes, uintptr_t *frame); /* the frame of who has asked for it */
+void sim_unmap(void *base, size_t bytes);
+bool sim_is_block(const void *p);
+
+/* The block that reaches into a line: how far into it the line begins, its size, and who has asked for it. */
+bool sim_named(uintptr_t line, size_t *offset, size_t *bytes, uintptr_t *from, uintptr_t *via);
+
+/* ---- names.c ---- */
+
+/* The variable that reaches into a line, and how far into it the line begins; NULL: nobody knows. */
+const char *sim_variable(uintptr_t line, size_t *offset);
+
+/* ---- report.c ---- */
+
+_Noreturn void sim_die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints what a program's record says under "sim", or the same for people. */
+void tn_simulated(bool json);
+
+#endif

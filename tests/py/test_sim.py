@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The verb `sim`: real builds, runs with fifo and lifo, determinism, what is refused."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fake_tree import ROOT
+
+from experiments.runner import sim
+from experiments.runner.errors import Stop
+
+SMALL = ["packet", "--packets", "200", "--warmup", "0", "--reps", "1"]
+
+
+def tenter(*argv: str, env: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-m", "experiments.runner", "sim", *argv], cwd=ROOT, text=True,
+                          capture_output=True, check=False, timeout=900,
+                          env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})})
+
+
+class Machines(unittest.TestCase):
+    def test_files(self) -> None:
+        """Each is valid YAML, and each of its figures says where it is from."""
+        for path in (ROOT / sim.MACHINES).glob("*.yaml"):
+            with self.subTest(path.name):
+                text = path.read_text(encoding="utf-8")
+                self.assertGreater(len(yaml.safe_load(text)), 15)
+                for line in text.splitlines():
+                    if not line.startswith("#"):
+                        self.assertRegex(line, r"#.*\[\w+\]", "no source")
+
+    def test_refused(self) -> None:
+        for argv, said in ((["--machine", "epyc", "packet"], "no machine 'epyc' (nearest: epyc7702x2)"),
+                           (["packt"], "no workload 'packt' (nearest: packet"),
+                           (["--cores", "0", "packet"], "at least 1"), ([], "which workload?"),
+                           (["--core", "1", "packet"], "unknown option --core (nearest: --cores)")):
+            with self.subTest(argv), self.assertRaises(Stop) as stop:
+                sim.main(argv)
+            self.assertIn(said, str(stop.exception))
+            self.assertEqual(stop.exception.code, 2)
+
+    def test_split(self) -> None:
+        self.assertEqual(sim.split(["--cores", "4", "packet", "--cores", "9"]),
+                         (["--cores", "4", "packet"], ["--cores", "9"]))
+        self.assertEqual(sim.split(["--cores=4", "yield"]), (["--cores=4", "yield"], []))
+
+
+class Runs(unittest.TestCase):
+    """One build for each of two modules; then invocations of milliseconds."""
+
+    def record(self, *argv: str, env: dict[str, str] | None = None) -> dict[str, Any]:
+        done = tenter("--json", "-", *argv, env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def test_modules(self) -> None:
+        for module in ("fifo", "lifo"):
+            times = []
+            for cores in (2, 8, 128):
+                said = self.record("--cores", str(cores), "--scheduler", module, *SMALL)
+                self.assertEqual(said["status"], "ok")
+                self.assertEqual((said["sim"]["machine"], said["sim"]["cores"]), ("epyc7702x2", cores))
+                self.assertEqual(said["params"]["workers"], cores)
+                self.assertEqual(said["binary"]["scheduler"], module)
+                self.assertGreater(said["sim"]["accesses"], 200 * 2000)
+                times.append([s["value"] for s in said["samples"] if s["metric"] == "time"][0])
+            self.assertLess(times[1], times[0], "eight cores are faster than two")
+
+    def test_more_threads_than_cores(self) -> None:
+        """They take turns; nobody is forgotten."""
+        said = self.record("--cores", "3", *SMALL, "--workers", "8")
+        self.assertEqual((said["status"], said["params"]["workers"], said["sim"]["cores"]), ("ok", 8, 3))
+
+    def test_same_again(self) -> None:
+        """All but the host's own figures is the same, byte by byte, whatever the environment."""
+        argv = ("--cores", "16", "--seed", "7", *SMALL, "--hist")
+        first, again = self.record(*argv), self.record(*argv, env={"SOMETHING": "x" * 3000})
+        other = self.record("--cores", "16", "--seed", "8", *SMALL, "--hist")
+        for said in (first, again, other):
+            said["sim"].pop("host")
+        self.assertEqual(json.dumps(first), json.dumps(again))
+        self.assertNotEqual(first["samples"], other["samples"])
+
+    def test_lines_are_named(self) -> None:
+        lines = self.record("--cores", "32", *SMALL)["sim"]["lines"]
+        self.assertTrue(any("tn_sched_alloc" in line["line"] for line in lines), lines)
+
+    def test_refused(self) -> None:
+        self.record("--cores", "2", *SMALL)         # it is built
+        with tempfile.TemporaryDirectory() as folder:
+            bad = Path(folder) / "bad.yaml"
+            text = (ROOT / sim.MACHINES / "epyc7702x2.yaml").read_text(encoding="utf-8")
+            for change, said in ((("hit: 0.3", "hit: fast"), "hit: one time(s) in ns, from 0 to 1e9"),
+                                 (("hit:", "hits:"), "there is no key 'hits'"),
+                                 (("hit: 0.3", ""), "the key 'hit' is missing"),
+                                 (("cores: 128", "cores: 500"), "cores: 1 to 256")):
+                bad.write_text(text.replace(*change), encoding="utf-8")
+                done = tenter("--machine", str(bad), *SMALL)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                lines = [x for x in done.stderr.splitlines() if x.startswith("tenter:")]
+                self.assertEqual(len(lines), 1, done.stderr)
+                self.assertIn(said, lines[0])
+        done = tenter(*SMALL, env={"TENTER_CORES": "many"})
+        self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
+            2, "tenter: TENTER_CORES=many: how many of the machine's cores, 1 to 256"))
+        for argv, code, said in ((["--cores", "129", *SMALL], 2, "129 cores: the machine 'epyc7702x2' has 128"),
+                                 ([*SMALL, "--clock", "tsc"], 77, "no counter"),
+                                 ([*SMALL, "--counters", "perf"], 77, "a simulated machine has none"),
+                                 (["micro"], 2, "micro is not to be simulated: there is no program 'micro'")):
+            done = tenter(*argv)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(said, done.stderr.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "sim_probe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../core/platform.h"
+#include "../sim/sim.h"
+
+static int failures;
+
+unsigned long probe_now(void)
+{
+    sim_arrive();
+    return sim_now / SIM_PS - SIM_START_NS;
+}
+
+void probe_until(unsigned long ns)
+{
+    sim_arrive();
+    uint64_t then = (SIM_START_NS + ns) * SIM_PS;
+    if (then < sim_now) {
+        printf("too late: it is %lu, not yet %lu was meant\n", probe_now(), ns);
+        failures++;
+    }
+    sim_now = then > sim_now ? then : sim_now;
+    sim_arrive();
+}
+
+void probe_expect(unsigned long ns, const char *what)
+{
+    unsigned long now = probe_now();
+    if (now != ns) {
+        printf("%s: at %lu, where %lu is right\n", what, now, ns);
+        failures++;
+    }
+}
+
+unsigned long probe_transfers(void)
+{
+    unsigned long n = 0;
+    for (unsigned i = 0; i < sim_machine.cores; i++)
+        n += sim_cores[i].transfers;
+    return n;
+}
+
+void probe_heavy(void)
+{
+    tn_fence_heavy();
+}
+
+bool probe_worst_is(const char *name)
+{
+    uintptr_t line;
+    size_t offset;
+    const char *found = sim_lines_worst(&line, 1) == 1 ? sim_variable(line, &offset) : NULL;
+    return found != NULL && strcmp(found, name) == 0;
+}
+
+int probe_failures(void)
+{
+    return failures;
+}

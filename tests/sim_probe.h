@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the simulator's test asks of it; compiled without instrumentation, so that asking costs nothing.
+ */
+#ifndef SIM_PROBE_H
+#define SIM_PROBE_H
+
+#include <stdbool.h>
+
+unsigned long probe_now(void);      /* ns since the start */
+void probe_until(unsigned long ns); /* compute until then */
+void probe_expect(unsigned long ns, const char *what);
+unsigned long probe_transfers(void);   /* lines taken from another core, by all cores */
+void probe_heavy(void);                /* a heavy fence */
+bool probe_worst_is(const char *name); /* is this the variable whose line was waited for most? */
+int probe_failures(void);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The simulator against traces that were worked out by hand, from the costs in sim_two.yaml: instructions cost nothing
+ * there, so time is what accesses and waiting cost.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sim_probe.h"
+
+#define LINE _Alignas(64)
+
+static LINE _Atomic(uint64_t) x;
+static LINE _Atomic(uint64_t) y;
+static LINE _Atomic(uint64_t) z;
+static LINE _Atomic(uint64_t) w;
+static LINE _Atomic(uint64_t) u;
+static LINE volatile uint64_t a;
+static LINE volatile uint64_t b;
+static LINE volatile uint64_t c;
+static LINE volatile uint64_t end_of_lines;
+
+static uint64_t get(_Atomic(uint64_t) *p)
+{
+    return atomic_load_explicit(p, memory_order_acquire);
+}
+
+static void put(_Atomic(uint64_t) *p, uint64_t v)
+{
+    atomic_store_explicit(p, v, memory_order_release);
+}
+
+static void add(_Atomic(uint64_t) *p)
+{
+    atomic_fetch_add_explicit(p, 1, memory_order_relaxed);
+}
+
+/* ---- two cores of a pair ---- */
+
+static void *second(void *arg)
+{
+    probe_expect(2062, "a thread starts 2000 after it was made");
+    put(&x, 1); /* the first core has it: 100, which the store does not wait for */
+    probe_expect(2063, "a store goes on at once");
+    get(&y); /* from memory */
+    probe_expect(2113, "a load from memory");
+    atomic_thread_fence(memory_order_seq_cst); /* 2116; the store is over at 2162 */
+    probe_expect(2162, "a fence waits for the store");
+
+    probe_until(10001);
+    add(&z); /* the first has taken it from 10000 to 10060: then 100 + 10 */
+    probe_expect(10170, "an update is served after the one before");
+    probe_until(20010);
+    get(&w); /* the first's store is over at 20050: then 100 */
+    probe_expect(20150, "a load waits for the store under way");
+    get(&w);
+    probe_expect(20151, "a load of a line that is shared");
+    return arg;
+}
+
+static void pair(void)
+{
+    pthread_t t;
+    probe_expect(0, "the start");
+    get(&x);
+    probe_expect(50, "a first load comes from memory");
+    get(&x);
+    probe_expect(51, "the next finds it");
+    add(&x);
+    probe_expect(61, "an update of an own line");
+    put(&x, 0);
+    probe_expect(62, "a store to an own line");
+    pthread_create(&t, NULL, second, NULL);
+
+    probe_until(10000);
+    add(&z); /* 50 + 10 */
+    probe_expect(10060, "an update from memory");
+    add(&z); /* asked for at 10060; the other one has it until 10170: then 100 + 10 */
+    probe_expect(10280, "requests are served in their order");
+    probe_until(20000);
+    put(&w, 1); /* over at 20050 */
+    probe_expect(20001, "a store to memory goes on at once");
+
+    probe_until(30000);
+    a = 1; /* over at 30050 */
+    b = 1; /* 30051 */
+    probe_expect(30002, "two stores may be under way");
+    c = 1; /* asked for at 30002, over at 30052; its place is free at 30050 */
+    probe_expect(30050, "a third one waits for the first");
+    atomic_thread_fence(memory_order_seq_cst);
+    probe_expect(30053, "a fence that has nothing to wait for but its own cost");
+    end_of_lines = 1;
+    pthread_join(t, NULL);
+}
+
+/* ---- distances, sharers ---- */
+
+static void *far_core(void *arg)
+{
+    (void)arg;
+    probe_until(50100);
+    get(&u); /* the owner is in the other pair: 300 */
+    probe_expect(50400, "a load from the other pair");
+    return NULL;
+}
+
+static void *near_core(void *arg)
+{
+    (void)arg;
+    probe_until(50200);
+    get(&u); /* behind the other, at 50400; the nearest that has it is core 0, of its own pair: 100 */
+    probe_expect(50500, "a copy from the nearest");
+    return NULL;
+}
+
+static void *idle_core(void *arg)
+{
+    (void)arg;
+    probe_until(61000);
+    probe_expect(61060, "a heavy fence interrupts the others");
+    return NULL;
+}
+
+static void distances(void)
+{
+    pthread_t near, idle, far;
+    probe_until(40000);
+    put(&u, 1);
+    pthread_create(&near, NULL, near_core, NULL); /* cores 1, 2, 3, in the order of their start */
+    pthread_create(&idle, NULL, idle_core, NULL);
+    pthread_create(&far, NULL, far_core, NULL);
+    probe_until(52000);
+    put(&u, 2); /* to be taken from core 3: 300; the store itself does not wait */
+    atomic_thread_fence(memory_order_seq_cst);
+    probe_expect(52300, "a write takes it from the farthest");
+    get(&u);
+    probe_expect(52301, "the writer has it");
+    probe_until(60000);
+    probe_heavy();
+    probe_expect(60400, "a heavy fence");
+    pthread_join(near, NULL);
+    pthread_join(idle, NULL);
+    pthread_join(far, NULL);
+}
+
+/* ---- false sharing ---- */
+
+enum { ROUNDS = 200 };
+static struct {
+    LINE _Atomic(uint64_t) mine[2];
+} together;
+static struct {
+    LINE _Atomic(uint64_t) mine;
+} padded[2];
+static _Atomic(uint64_t) *counter[2];
+
+static void *count(void *which)
+{
+    _Atomic(uint64_t) *own = counter[*(int *)which];
+    for (int i = 0; i < ROUNDS; i++)
+        add(own);
+    return NULL;
+}
+
+static unsigned long counting(_Atomic(uint64_t) *first, _Atomic(uint64_t) *other, unsigned long *transfers)
+{
+    static int numbers[2] = {0, 1};
+    pthread_t t;
+    counter[0] = first;
+    counter[1] = other;
+    unsigned long start = probe_now(), before = probe_transfers();
+    pthread_create(&t, NULL, count, &numbers[1]);
+    probe_until(start + 2000); /* both at once */
+    count(&numbers[0]);
+    pthread_join(t, NULL);
+    *transfers = probe_transfers() - before;
+    return probe_now() - start;
+}
+
+static int false_sharing(void)
+{
+    unsigned long moved, kept;
+    unsigned long apart = counting(&padded[0].mine, &padded[1].mine, &kept);
+    unsigned long shared = counting(&together.mine[0], &together.mine[1], &moved);
+    printf("two counters on two lines: %lu ns, %lu transfers; on one line: %lu ns, %lu transfers\n", apart, kept,
+           shared, moved);
+    if (!probe_worst_is("together")) {
+        printf("the line that was waited for most is not named\n");
+        return 1;
+    }
+    return !(moved > kept + 2 * ROUNDS - 20 && shared > apart + 2 * ROUNDS * 100 - 3000);
+}
+
+int main(void)
+{
+    pair();
+    distances();
+    int failed = probe_failures() + false_sharing();
+    printf(failed == 0 ? "sim: ok\n" : "sim: %d failed\n", failed);
+    return failed != 0;
+}
