@@ -20,7 +20,7 @@ for golden in ("inc", "msq", "sb", "writers"):
             faults.append(f"{golden}, {workers}: {said}")
             continue
         values = {s["metric"]: s["value"] for s in said["samples"]}
-        if set(values) != {"time", "cpu", "throughput", "throughput_cpu", "memory"} or min(values.values()) <= 0:
+        if set(values) != {"time", "cpu", "throughput", "throughput_cpu", "memory", "startup"} or min(values.values()) <= 0:
             faults.append(f"{golden}, {workers}: {values}")
         if values["memory"] > 20 * 1024:
             faults.append(f"{golden}: {values['memory']} KiB, where 20 MiB are the goal")
