@@ -327,7 +327,7 @@ int module_check(const struct tn_scheduler *s);
 /* Of cluster_init and worker_init; an errno value is passed on. */
 int module_answer(const struct tn_scheduler *s, int rc);
 int module_room(const struct tn_scheduler *s, const struct tn_stacks *stacks);
-void module_drain(struct cluster *cl); /* says it if the module keeps some */
+void module_drain(struct cluster *cl);                           /* says it if the module keeps some */
 void module_misplaced(const struct tn_scheduler *s, int answer); /* of ready(); ends the program */
 
 /* ---- slots.c ---- */

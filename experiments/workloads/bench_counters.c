@@ -115,7 +115,8 @@ void bench_counters_open(struct bench *b)
 {
 #if defined(TENTER_SIMULATED)
     if (bench_int(b, "counters") != 0)
-        bench_die(b, BENCH_UNSUPPORTED, "--counters: a simulated machine has none; \"sim\" in the record tells what it counts");
+        bench_die(b, BENCH_UNSUPPORTED,
+                  "--counters: a simulated machine has none; \"sim\" in the record tells what it counts");
 #endif
     source = bench_int(b, "counters");
     if (source == COUNTERS_NONE)
