@@ -329,7 +329,8 @@ static void *sleeps(void *arg)
     return set_flag(arg);
 }
 
-static void before_parking(bool by_wake)
+/* False: the worker's look at the clock did not come by here. */
+static bool before_parking(bool by_wake)
 {
     struct tn_config c = with_module(1);
     c.idle = TN_IDLE_SPIN_BLOCK;
@@ -340,10 +341,9 @@ static void before_parking(bool by_wake)
     atomic_store(&placed, false);
     tn_fibre *f = by_wake ? spawn(sleeps, 0, false) : NULL;
     spawn(looks_last, 0, true);
-    if (!EVENTUALLY(atomic_load(&asked))) {
-        harness_note("no look at the clock: the compiler has put it into its callers");
+    bool seen = EVENTUALLY(atomic_load(&asked));
+    if (!seen)
         atomic_store(&parks, false);
-    }
     if (by_wake)
         tn_wake(waits_for);
     else
@@ -352,12 +352,13 @@ static void before_parking(bool by_wake)
     if (CHECK(EVENTUALLY(atomic_load(&flag)))) /* else may_have_work() said that there was none */
         join(f);
     stop();
+    return seen;
 }
 
 void test_before_parking(void)
 {
-    before_parking(false);
-    before_parking(true);
+    if (!before_parking(false) || !before_parking(true))
+        SKIP("link-time optimisation has put the clock into its callers");
 }
 
 /* ---- the end with work left: nothing crashes, and a sanitizer finds no leak ---- */
