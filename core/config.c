@@ -51,6 +51,14 @@ static const char *variable(const char *knob, char name[32])
     return name;
 }
 
+/* The value that a variable gives a knob; errors name it as the user wrote it. */
+static int value_of(const char *name, const struct tn_knob *row, const char *text, int64_t *value)
+{
+    struct tn_knob shown = *row;
+    shown.name = name;
+    return tn_knob_value("environment", &shown, text, strlen(text), value);
+}
+
 /* What else may follow TENTER_: the two specs and what the platform reads, with the values it knows; and how the names
  * of those begin that tests and cases read. A mistyped name, or value, would leave a default in force that nobody asked
  * for, as a mistyped knob would. */
@@ -98,8 +106,7 @@ static int environment_check(void)
         char name[32];
         const char *text = tn_getenv(variable(variables[i].name, name));
         int64_t any;
-        if (text != NULL && variables[i].choices != NULL &&
-            tn_knob_value("environment", &variables[i], text, strlen(text), &any) != 0)
+        if (text != NULL && variables[i].choices != NULL && value_of(name, &variables[i], text, &any) != 0)
             return EINVAL;
     }
     return 0;
@@ -118,7 +125,7 @@ int config_resolve(const struct tn_config *given, struct tn_config *out)
             char name[32];
             const char *text = tn_getenv(variable(row->name, name));
             *value = row->initial;
-            if (text != NULL && tn_knob_value("environment", row, text, strlen(text), value) != 0)
+            if (text != NULL && value_of(name, row, text, value) != 0)
                 return EINVAL;
         } else if (*value < row->low || *value > row->high) {
             tn_message("tenter: %s=%lld is out of range: %lld to %lld %s", row->name, (long long)*value,

@@ -5,6 +5,8 @@
  */
 #include "internal.h"
 
+enum { LOWEST = 65536 };
+
 /* On the signal stack of the worker that runs the fibre. tn_message formats numbers and a string: neither allocates nor
  * locks, so a fault inside the allocator is told as well. */
 void fault_tell(uintptr_t address, uintptr_t sp)
@@ -14,8 +16,9 @@ void fault_tell(uintptr_t address, uintptr_t sp)
     if (f == NULL || f->stack == NULL)
         return;
     uintptr_t low = (uintptr_t)f->stack, top = (uintptr_t)stack_top(f), guard = low - tn_page();
-    /* A large frame: the stack pointer has left the stack, and what was touched lies between the two. */
-    bool past = sp != 0 && sp < low && address < guard && address + tn_page() > sp;
+    /* A large frame: the stack pointer has left the stack, and what was touched lies between the two. No frame reaches
+     * down to where nothing is ever mapped: that stack pointer was overwritten. */
+    bool past = sp >= LOWEST && sp < low && address < guard && address + tn_page() > sp;
     if (past == (address >= guard && address < low)) /* neither: both cannot be */
         return;
     tn_message("tenter: stack overflow in fibre '%s' (%p): its stack is %zu bytes, from %p to %p, and it touched %p",

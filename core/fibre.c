@@ -262,9 +262,8 @@ TN_API __attribute__((noinline, flatten)) void tn_yield(void)
         yield_thread();
         return;
     }
-    COUNT(w, COUNT_YIELD);
     /* relaxed: a hint, the next yield sees what this one missed */
-    bool hard = (++w->yields % HARD_EVERY) == 0 || tn_hungry(w->pub.cluster);
+    bool hard = (count_yield(w) % HARD_EVERY) == 0 || tn_hungry(w->pub.cluster);
     if (__builtin_expect(hard, 0))
         tn_yield_hard();
     else

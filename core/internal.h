@@ -164,11 +164,11 @@ struct worker {
     struct fibre *after_fibre;
     bool (*after_commit)(struct fibre *self, void *arg);
     void *after_arg;
-    struct fibre *then;       /* what the step on this worker's own stack goes on with (suspend.h) */
-    uint32_t ticks, rounds;   /* scheduling points since it last looked up; times that it has */
-    uint32_t looks, passing;  /* look-ups; the next victim in passing */
-    uint32_t yields, in_vain; /* soft yields; hard ones that found nothing */
-    struct fibre *free;       /* cache of ended fibres, by pub.link */
+    struct fibre *then;      /* what the step on this worker's own stack goes on with (suspend.h) */
+    uint32_t ticks, rounds;  /* scheduling points since it last looked up; times that it has */
+    uint32_t looks, passing; /* look-ups; the next victim in passing */
+    uint32_t in_vain;        /* hard yields that found nothing */
+    struct fibre *free;      /* cache of ended fibres, by pub.link */
     unsigned n_free;
     bool searching;
     bool brief;        /* it has parked and nobody woke it: one look around is enough */
@@ -287,6 +287,15 @@ static inline struct worker *worker_of(struct tn_worker *w)
 #define COUNT_N(w, what, n) ((void)(w))
 #endif
 #define COUNT(w, what) COUNT_N(w, what, 1)
+
+/* How many yields, counted in every build, since a turn hangs on it: one counter for both is 0.7 ns of a yield. */
+static inline uint64_t count_yield(struct worker *w)
+{
+    _Atomic(uint64_t) *yields = (_Atomic(uint64_t) *)&w->counts[COUNT_YIELD];
+    uint64_t n = atomic_load_explicit(yields, memory_order_relaxed) + 1; /* relaxed: as COUNT_N */
+    atomic_store_explicit(yields, n, memory_order_relaxed);              /* relaxed: as COUNT_N */
+    return n;
+}
 
 /* ---- hot.c ---- */
 void token_forget(struct fibre *f, void *); /* it has been dropped, and may wait with a token */

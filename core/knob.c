@@ -87,7 +87,8 @@ int tn_knob_value(const char *what, const struct tn_knob *row, const char *text,
     if (row->choices != NULL) {
         if (choice(row->choices, text, length, value))
             return 0;
-        tn_message("tenter: %s: %s=%.*s: it must be one of %s", what, row->name, (int)length, text, row->choices);
+        tn_message("tenter: %s: %s=%.*s: it must be %s%s", what, row->name, (int)length, text,
+                   strchr(row->choices, '|') != NULL ? "one of " : "", row->choices);
         return EINVAL;
     }
     bool is_number = number(text, length, value);

@@ -28,6 +28,9 @@ void test_plain_wakers(void);
 void test_join_and_leave(void);
 void test_join_and_leave_long(void);
 void test_before_parking(void);
+void test_crowd(void);
+void test_woken_among_yielders(void);
+void test_two_clusters(void);
 void test_work_left(void);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conformance, second part: work behind hogs, wake-ups, also when nobody can see that the worker is about to park, workers
- * that come and go, the end with work left.
+ * Conformance, second part: work behind hogs, wake-ups, workers that come and go, the end with work left.
  */
 #include "conformance.h"
 
@@ -296,71 +295,6 @@ void test_join_and_leave_long(void)
     come_and_go(10, 400);
 }
 
-/* ---- work that comes when the worker has looked for the last time, and before it is seen to park ---- */
-
-/* With `spin-block` and no time to spin a worker looks at the clock once in between. (The linker gives us the calls.) */
-static pthread_t parker;
-static atomic_bool parks, asked, placed;
-static tn_waiter waits_for;
-
-tn_time __wrap_tn_now(void);
-tn_time __real_tn_now(void);
-tn_time __wrap_tn_now(void)
-{
-    if (atomic_load(&parks) && pthread_equal(parker, pthread_self()) && atomic_exchange(&parks, false)) {
-        atomic_store(&asked, true);
-        while (!atomic_load(&placed))
-            sched_yield();
-    }
-    return __real_tn_now();
-}
-
-static void *looks_last(void *arg)
-{
-    parker = pthread_self();
-    atomic_store(&parks, true);
-    return arg;
-}
-
-static void *sleeps(void *arg)
-{
-    waits_for = tn_wait_prepare();
-    CHECK_EQUAL(tn_wait(TN_FOREVER, NULL), 0);
-    return set_flag(arg);
-}
-
-/* False: the worker's look at the clock did not come by here. */
-static bool before_parking(bool by_wake)
-{
-    struct tn_config c = with_module(1);
-    c.idle = TN_IDLE_SPIN_BLOCK;
-    c.spin_us = 0;
-    start_as(&c);
-    atomic_store(&flag, false);
-    atomic_store(&asked, false);
-    atomic_store(&placed, false);
-    tn_fibre *f = by_wake ? spawn(sleeps, 0, false) : NULL;
-    spawn(looks_last, 0, true);
-    bool seen = EVENTUALLY(atomic_load(&asked));
-    if (!seen)
-        atomic_store(&parks, false);
-    if (by_wake)
-        tn_wake(waits_for);
-    else
-        f = spawn(set_flag, 0, false);
-    atomic_store(&placed, true);
-    if (CHECK(EVENTUALLY(atomic_load(&flag)))) /* else may_have_work() said that there was none */
-        join(f);
-    stop();
-    return seen;
-}
-
-void test_before_parking(void)
-{
-    if (!before_parking(false) || !before_parking(true))
-        SKIP("link-time optimisation has put the clock into its callers");
-}
-
 /* ---- the end with work left: nothing crashes, and a sanitizer finds no leak ---- */
 
 static void *for_ever(void *kind)
@@ -401,8 +335,8 @@ static int work_left(void *arg)
     (void)arg;
     for (int i = 0; i < 6; i++) {
         start(1 + i % 3);
-        for (uintptr_t k = 0; k < 200; k++)
-            spawn(for_ever, k, true);
+        for (uintptr_t k = 0; k < 1000; k++) /* most of them soon wait, or are ready all at once */
+            spawn(for_ever, i < 3 ? k : k % 2, true);
         if (i % 2)
             spawn(breed, 0, true);
         nap_us(i < 2 ? 0 : 3000);

@@ -72,6 +72,15 @@ static void *bad_access(void *arg)
     return (void *)(uintptr_t) * (volatile int *)nowhere;
 }
 
+#if defined(__x86_64__) && !defined(TN_VALGRIND)
+#define TEST_WILD 1
+static void *wild_stack(void *arg)
+{
+    __asm__ volatile("movl $64, %esp\n\tpushq %rax");
+    return arg;
+}
+#endif
+
 static void *killed_by_hand(void *arg)
 {
     raise(SIGSEGV);
@@ -179,6 +188,11 @@ static void test_others_pass(void)
     CHECK(strstr(err, "stack overflow in fibre") == NULL);
     CHECK(died(run((struct way){killed_by_hand, 1, 0, NULL}), SIGSEGV));
     CHECK(strstr(err, "stack overflow in fibre") == NULL);
+#if defined(TEST_WILD)
+    CHECK(died(run((struct way){wild_stack, 1, 0, NULL}),
+               SIGSEGV)); /* overwritten, whatever the size of the stack is */
+    CHECK(strstr(err, "stack overflow in fibre") == NULL);
+#endif
 }
 
 /* ---- the application's handler ---- */

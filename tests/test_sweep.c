@@ -227,6 +227,7 @@ static void test_sweep_alone(void)
 /* ---- a join: the child ends, on another worker, at any instant of it ---- */
 
 static atomic_bool child_runs;
+static atomic_ulong joining; /* the target of the round whose join is under way; 0: none is */
 
 static void *child(void *arg)
 {
@@ -249,10 +250,12 @@ static void *joiner(void *arg)
             ;
         atomic_store(&parked_before, parked());
         atomic_store(&published, true);
+        atomic_store(&joining, target);
         step_from_here();
         int rc = tn_join(f, &value);
         step_no_more();
         atomic_store(&published, false);
+        atomic_store(&joining, 0);
         CHECK_EQUAL(rc, 0);
         CHECK(value == &value);
         rounds++;
@@ -269,12 +272,16 @@ static void test_join(void)
         SKIP("it is told by counters");
     rounds = 0;
     rounds_over = published = false;
+    joining = 0;
     past_end = false;
     c.idle = TN_IDLE_BLOCK;
     CHECK_EQUAL(tn_start(&rt, &c), 0);
     CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, joiner, NULL), 0);
     while (!atomic_load(&rounds_over)) {
-        if (atomic_load(&published) && parked() != atomic_load(&parked_before) && !atomic_exchange(&asked, true))
+        unsigned long round = atomic_load(&joining);
+        /* Preempted in between, this would compare what two rounds have parked: only a round that still goes on counts. */
+        if (round != 0 && parked() != atomic_load(&parked_before) && !atomic_exchange(&asked, true) &&
+            atomic_load(&joining) == round)
             past_end = true;
         nap_us(50);
     }

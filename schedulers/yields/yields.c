@@ -43,7 +43,7 @@ struct yields_worker {
     struct tn_stack stack;
     /* owner only */
     bool yielding;  /* the last choice was for a fibre that yields */
-    bool was_fair;  /* the last fair choice looked at the shared queues first */
+    uint32_t fairs; /* fair choices: every other one looks at the shared queues first, at each of the two in turn */
     uint64_t hole;  /* swap: the place that was taken from */
     uint32_t start; /* of this round of victims */
 };
@@ -93,9 +93,10 @@ static struct tn_fibre *choose(struct tn_worker *me, bool fair, bool random)
     struct yields_cluster *c = me->cluster->sched;
     struct yields_worker *y = of(me);
     struct tn_fibre *f = NULL;
-    if (fair && (y->was_fair = !y->was_fair)) {
-        f = tn_fibre_of(tn_locked_queue_pop_front(&c->yields));
-        f = f != NULL ? f : tn_fibre_of(tn_locked_queue_pop_front(&c->shared));
+    if (fair && (++y->fairs & 1) != 0) {
+        bool yields_first = (y->fairs & 2) == 0;
+        f = tn_fibre_of(tn_locked_queue_pop_front(yields_first ? &c->yields : &c->shared));
+        f = f != NULL ? f : tn_fibre_of(tn_locked_queue_pop_front(yields_first ? &c->shared : &c->yields));
     }
     if (f == NULL && random)
         y->hole = tn_random(me);

@@ -1,49 +1,88 @@
 /* SPDX-License-Identifier: MIT
  *
- * faulty: one locked queue, with one of two faults (FAULT), which conformance must find.
+ * faulty: one locked queue, with one fault (FAULT), which conformance must find.
  */
 #include "scheduler.h"
 #include "queues/locked.h"
 
-enum { LOOKS_AWAY = 1, KEEPS_SOME };
+enum {
+    LOOKS_AWAY = 1,
+    SECOND_LOOKS_AWAY,
+    KEEPS_ONE_OF_MANY,
+    LOSES_MIGRATED,
+    STARVES_WOKEN,
+    NEWEST_OF_MANY,
+    ASKS_NOBODY
+};
+enum { MANY = 250 };
+
+struct faulty {
+    struct tn_locked_queue ready, last;
+};
 
 static int faulty_init(struct tn_cluster *cl)
 {
-    tn_locked_queue_init(cl->sched);
+    struct faulty *c = cl->sched;
+    tn_locked_queue_init(&c->ready);
+    tn_locked_queue_init(&c->last);
     return 0;
 }
 
 static int faulty_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
-    (void)me, (void)why;
-    tn_locked_queue_push_back(f->cluster->sched, &f->link);
+    struct faulty *c = f->cluster->sched;
+    (void)me;
+    if (FAULT == LOSES_MIGRATED && why == TN_MIGRATED)
+        return 0;
+    if (FAULT == STARVES_WOKEN && why == TN_WOKEN)
+        tn_locked_queue_push_back(&c->last, &f->link);
+    else if (FAULT == NEWEST_OF_MANY && tn_locked_queue_length(&c->ready) > MANY)
+        tn_locked_queue_push_front(&c->ready, &f->link);
+    else
+        tn_locked_queue_push_back(&c->ready, &f->link);
     return 0;
 }
 
 static struct tn_fibre *faulty_next(struct tn_worker *me, bool fair)
 {
+    struct faulty *c = me->cluster->sched;
     (void)fair;
-    return tn_fibre_of(tn_locked_queue_pop_front(me->cluster->sched));
+    struct tn_link *f = tn_locked_queue_pop_front(&c->ready);
+    return tn_fibre_of(f != NULL ? f : tn_locked_queue_pop_front(&c->last));
 }
 
 static enum tn_work faulty_may_have_work(struct tn_worker *me)
 {
-    bool some = tn_locked_queue_length(me->cluster->sched) != 0;
-    return some && FAULT != LOOKS_AWAY ? TN_WORK_SOME : TN_WORK_NONE;
+    struct faulty *c = me->cluster->sched;
+    if (FAULT == LOOKS_AWAY || (FAULT == SECOND_LOOKS_AWAY && me->index != 0))
+        return TN_WORK_NONE;
+    return tn_locked_queue_length(&c->ready) + tn_locked_queue_length(&c->last) != 0 ? TN_WORK_SOME : TN_WORK_NONE;
+}
+
+static size_t faulty_queued(struct tn_cluster *cl, struct tn_worker *w)
+{
+    struct faulty *c = cl->sched;
+    if (FAULT == ASKS_NOBODY)
+        return w->index; /* NULL: those that no worker has */
+    return w != NULL ? 0 : tn_locked_queue_length(&c->ready) + tn_locked_queue_length(&c->last);
 }
 
 static void faulty_drain(struct tn_cluster *cl, struct tn_list *out)
 {
-    tn_locked_queue_pop_n(cl->sched, FAULT == KEEPS_SOME ? 1 : SIZE_MAX, out);
+    struct faulty *c = cl->sched;
+    bool many = tn_locked_queue_length(&c->ready) > MANY;
+    tn_locked_queue_pop_n(&c->ready, FAULT == KEEPS_ONE_OF_MANY && many ? MANY : SIZE_MAX, out);
+    tn_locked_queue_pop_n(&c->last, SIZE_MAX, out);
 }
 
 TN_SCHEDULER(faulty) = {
     .name = "faulty",
     .summary = "for the conformance suite, which must refuse it",
-    .cluster_size = sizeof(struct tn_locked_queue),
+    .cluster_size = sizeof(struct faulty),
     .cluster_init = faulty_init,
     .ready = faulty_ready,
     .next = faulty_next,
     .may_have_work = faulty_may_have_work,
+    .queued = faulty_queued,
     .drain = faulty_drain,
 };

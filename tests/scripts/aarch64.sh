@@ -25,7 +25,7 @@ for context in asm ucontext; do
         -Dworkloads=false -Dschedulers=fifo,lifo,skeleton -Ddefault_library=static \
         -Dc_args=-mbranch-protection=standard >"$tmp/log" 2>&1 &&
         ninja -C "$dir" >>"$tmp/log" 2>&1 || { cat "$tmp/log"; fail "the library does not build ($context)"; }
-    grep -i 'warning:' "$tmp/log" && fail "warnings ($context)"
+    grep 'warning:' "$tmp/log" && fail "warnings ($context)"
     suites='switch stack fault wait life'
     [ $context = asm ] || suites='switch'
     for suite in $suites; do

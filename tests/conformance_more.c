@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Conformance, third part: what shows only with several workers that look for work for the last time before they park, with
+ * a crowd, and with a second cluster.
+ */
+#include "conformance.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static atomic_bool flag;
+
+static void *set_flag(void *arg)
+{
+    atomic_store_explicit(&flag, true, memory_order_release);
+    return arg;
+}
+
+/* ---- work that comes when a worker has looked for the last time, and before it is seen to park ---- */
+
+/* With `spin-block` and no time to spin a worker looks at the clock once in between. (The linker gives us the calls.) */
+static pthread_t parker;
+static atomic_bool parks, asked, placed, over;
+static bool lost;
+static atomic_int keeps[2]; /* by worker: a hog keeps it busy */
+static tn_waiter waits_for;
+static atomic_bool waits;
+
+tn_time __wrap_tn_now(void);
+tn_time __real_tn_now(void);
+tn_time __wrap_tn_now(void)
+{
+    if (atomic_load(&parks) && pthread_equal(parker, pthread_self()) && atomic_exchange(&parks, false)) {
+        atomic_store(&asked, true);
+        while (!atomic_load(&placed))
+            sched_yield();
+    }
+    return __real_tn_now();
+}
+
+static void *looks_last(void *arg)
+{
+    parker = pthread_self();
+    atomic_store(&parks, true);
+    return arg;
+}
+
+static void *sleeps(void *arg)
+{
+    waits_for = tn_wait_prepare();
+    atomic_store(&waits, true);
+    CHECK_EQUAL(tn_wait(TN_FOREVER, NULL), 0);
+    return set_flag(arg);
+}
+
+/* Who brings the work: a plain thread that spawns or wakes, or a fibre on the other worker that spawns. */
+enum bringer { SPAWNS, WAKES, HOG_SPAWNS, BRINGERS };
+
+static void *hog(void *bringer)
+{
+    atomic_int *mine = &keeps[tn_worker_self()];
+    atomic_store(mine, 1);
+    while (atomic_load(mine) != 0 && !atomic_load(&asked))
+        sched_yield();
+    if (atomic_load(mine) == 0)
+        return NULL;
+    if (bringer == (void *)HOG_SPAWNS) {
+        spawn(set_flag, 0, true);
+        atomic_store(&placed, true);
+    }
+    while (!atomic_load(&flag) && !atomic_load(&over))
+        sched_yield();
+    return NULL;
+}
+
+/* Worker `which` of so many parks; the others are busy. False: its look at the clock did not come by here. */
+static bool before_parking(int workers, int which, enum bringer bringer)
+{
+    struct tn_config c = with_module(workers);
+    c.idle = TN_IDLE_SPIN_BLOCK;
+    c.spin_us = 0;
+    start_as(&c);
+    flag = asked = placed = over = waits = lost = false;
+    keeps[0] = keeps[1] = 0;
+    tn_fibre *f = bringer == WAKES ? spawn(sleeps, 0, false) : NULL, *hogs[2];
+    if (f != NULL)
+        CHECK(EVENTUALLY(atomic_load(&waits)));
+    for (int i = 0; i < workers; i++)
+        hogs[i] = spawn(hog, bringer, false);
+    for (int i = 0; i < workers && !lost; i++)
+        lost = !CHECK(EVENTUALLY(atomic_load(&keeps[i]) != 0));
+    if (lost) {
+        atomic_store(&over, true);
+        atomic_store(&asked, true);
+        stop();
+        return true;
+    }
+    spawn(looks_last, 0, true);
+    atomic_store(&keeps[which], 0);
+    bool seen = EVENTUALLY(atomic_load(&asked));
+    if (!seen) {
+        atomic_store(&parks, false);
+        atomic_store(&asked, true);
+    }
+    if (bringer == WAKES)
+        tn_wake(waits_for);
+    else if (bringer == SPAWNS)
+        f = spawn(set_flag, 0, false);
+    if (bringer != HOG_SPAWNS)
+        atomic_store(&placed, true);
+    lost = !CHECK(EVENTUALLY(atomic_load(&flag))); /* then may_have_work() said that there was none */
+    atomic_store(&over, true);
+    for (int i = 0; i < workers; i++)
+        join(hogs[i]);
+    if (f != NULL && !lost)
+        join(f);
+    stop();
+    return seen;
+}
+
+void test_before_parking(void)
+{
+    for (int workers = 1; workers <= 2; workers++)
+        for (int which = 0; which < workers; which++)
+            for (enum bringer b = SPAWNS; b < (workers == 1 ? HOG_SPAWNS : BRINGERS); b++) {
+                if (!before_parking(workers, which, b))
+                    SKIP("link-time optimisation has put the clock into its callers");
+                if (lost)
+                    return;
+            }
+}
+
+/* ---- nobody starves in a crowd ---- */
+
+enum { CROWD = 1500, SLEEPERS = 100 };
+
+static void *yields_until_flag(void *hard)
+{
+    while (!atomic_load_explicit(&flag, memory_order_acquire)) {
+        if (hard != NULL)
+            tn_yield_hard();
+        else
+            tn_yield();
+    }
+    return NULL;
+}
+
+/* One in the midst of many that yield comes to run. Meanwhile a dump asks for the lengths of the queues. */
+static bool crowd(int64_t workers, bool hard)
+{
+    static tn_fibre *f[CROWD];
+    start(workers);
+    atomic_store(&flag, false);
+    int nowhere = open("/dev/null", O_WRONLY);
+    for (int i = 0; i < CROWD; i++) {
+        f[i] = spawn(i == CROWD / 2 ? set_flag : yields_until_flag, hard, false);
+        if (i == CROWD / 2 - 1)
+            CHECK_EQUAL(tn_dump(nowhere), 0);
+    }
+    bool came = CHECK(EVENTUALLY(atomic_load(&flag)));
+    atomic_store(&flag, true);
+    for (int i = 0; i < CROWD; i++)
+        join(f[i]);
+    close(nowhere);
+    stop();
+    return came;
+}
+
+void test_crowd(void)
+{
+    for (int64_t workers = 1; workers <= 2; workers++)
+        for (int hard = 0; hard < 2; hard++)
+            if (!crowd(workers, hard))
+                return;
+}
+
+static tn_waiter sleeper[SLEEPERS];
+static atomic_uint asleep, awake;
+
+static void *sleeps_once(void *i)
+{
+    sleeper[(uintptr_t)i] = tn_wait_prepare();
+    atomic_fetch_add(&asleep, 1);
+    CHECK_EQUAL(tn_wait(TN_FOREVER, NULL), 0);
+    atomic_fetch_add(&awake, 1);
+    return NULL;
+}
+
+static void *wakes_all(void *arg)
+{
+    for (int i = 0; i < SLEEPERS; i++)
+        tn_wake(sleeper[i]);
+    return arg;
+}
+
+/* Those that are woken come to run while two yield for ever. */
+static bool woken_among_yielders(int64_t workers, bool hard, bool by_fibre)
+{
+    tn_fibre *f[2 + SLEEPERS];
+    start(workers);
+    atomic_store(&flag, false);
+    asleep = awake = 0;
+    for (uintptr_t i = 0; i < SLEEPERS; i++)
+        f[2 + i] = spawn(sleeps_once, i, false);
+    CHECK(EVENTUALLY(atomic_load(&asleep) == SLEEPERS));
+    for (int i = 0; i < 2; i++)
+        f[i] = spawn(yields_until_flag, hard, false);
+    if (by_fibre)
+        join(spawn(wakes_all, 0, false));
+    else
+        wakes_all(NULL);
+    bool woken = CHECK(EVENTUALLY(atomic_load(&awake) == SLEEPERS));
+    atomic_store(&flag, true);
+    for (int i = 0; i < 2 + SLEEPERS; i++)
+        join(f[i]);
+    stop();
+    return woken;
+}
+
+void test_woken_among_yielders(void)
+{
+    for (int64_t workers = 1; workers <= 2; workers++)
+        for (unsigned kind = 0; kind < 4; kind++)
+            if (!woken_among_yielders(workers, kind & 1, kind & 2))
+                return;
+}
+
+/* ---- two clusters ---- */
+
+static tn_cluster *other;
+
+/* There and back, and at last there, where one of `cl` wakes it. */
+static void *travels(void *i)
+{
+    for (unsigned trip = 0; trip < 21; trip++) {
+        tn_cluster *to = trip % 2 == 0 ? other : cl;
+        CHECK_EQUAL(tn_migrate(to), 0);
+        CHECK(tn_cluster_self() == to);
+        if (((uintptr_t)i + trip) % 3 == 0)
+            tn_yield();
+    }
+    sleeps_once(i);
+    CHECK(tn_cluster_self() == other);
+    return NULL;
+}
+
+static bool two_clusters(int64_t workers)
+{
+    struct tn_config c = with_module(workers);
+    start_as(&c);
+    asleep = awake = 0;
+    CHECK_EQUAL(tn_cluster_create(rt, &c, &other), 0);
+    for (uintptr_t i = 0; i < SLEEPERS; i++)
+        spawn(travels, i, true);
+    bool all = CHECK(EVENTUALLY(atomic_load(&asleep) == SLEEPERS));
+    if (all) {
+        join(spawn(wakes_all, 0, false));
+        all = CHECK(EVENTUALLY(atomic_load(&awake) == SLEEPERS));
+    }
+    stop();
+    return all;
+}
+
+void test_two_clusters(void)
+{
+    if (two_clusters(1))
+        two_clusters(2);
+}
