@@ -31,13 +31,19 @@ static unsigned long stride = 1;
 /* ---- one round ---- */
 
 static volatile unsigned long steps, target;
-static atomic_bool asked, done; /* the waker shall begin; it has been there */
-static atomic_bool published;   /* there is something to wake */
-static volatile bool past_end;  /* the fibre was off before the instant came: the sweep is over */
+static atomic_ulong asked;     /* odd: the waker shall begin; even: not yet, in a round of this number */
+static atomic_bool done;       /* it has been there */
+static atomic_bool published;  /* there is something to wake */
+static volatile bool past_end; /* the fibre was off before the instant came: the sweep is over */
+
+static bool is_asked(void)
+{
+    return (atomic_load(&asked) & 1) != 0;
+}
 
 static void ask(void)
 {
-    if (atomic_exchange(&asked, true))
+    if ((atomic_fetch_or(&asked, 1) & 1) != 0)
         return;
     for (int i = 0; i < BREATHS && !atomic_load(&done); i++)
         sched_yield();
@@ -49,7 +55,7 @@ static void on_trap(int signal, siginfo_t *info, void *context)
     ucontext_t *u = context;
     if (++steps >= target && atomic_load(&published))
         ask();
-    if (atomic_load(&asked))
+    if (is_asked())
         u->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
 
@@ -148,7 +154,7 @@ static void *bystander(void *arg)
 {
     while (!atomic_load(&quit)) {
         step_no_more();
-        if (atomic_load(&published) && !atomic_load(&asked)) {
+        if (atomic_load(&published) && !is_asked()) {
             past_end = true;
             ask();
         }
@@ -161,9 +167,9 @@ static void wake_rounds(void)
 {
     while (!atomic_load(&rounds_over)) {
         if (alone && atomic_load(&published) && parked() != atomic_load(&parked_before) &&
-            !atomic_exchange(&asked, true))
+            (atomic_fetch_or(&asked, 1) & 1) == 0)
             past_end = true;
-        if (atomic_load(&asked) && !atomic_load(&done)) {
+        if (is_asked() && !atomic_load(&done)) {
             if (kind == CANCELLED)
                 tn_token_fire(&token);
             else
@@ -172,7 +178,7 @@ static void wake_rounds(void)
             atomic_store(&done, true);
         } else if (atomic_load(&in_sentinel)) {
             atomic_store(&in_sentinel, false);
-            atomic_store(&asked, false);
+            atomic_store(&asked, 0);
             atomic_store(&done, false);
             tn_token_init(&token);
             atomic_store(&sentinel_woken, true);
@@ -189,7 +195,8 @@ static void sweep(enum kind which)
     tn_fibre *f[2];
     kind = which;
     rounds = resumed = won = 0;
-    quit = rounds_over = in_sentinel = asked = done = published = false;
+    quit = rounds_over = in_sentinel = done = published = false;
+    asked = 0;
     past_end = false; /* volatile, not atomic: clang assigns one to the other no more */
     tn_token_init(&token);
     c.idle = TN_IDLE_BLOCK;
@@ -227,12 +234,11 @@ static void test_sweep_alone(void)
 /* ---- a join: the child ends, on another worker, at any instant of it ---- */
 
 static atomic_bool child_runs;
-static atomic_ulong joining; /* the target of the round whose join is under way; 0: none is */
 
 static void *child(void *arg)
 {
     atomic_store(&child_runs, true);
-    while (!atomic_load(&asked))
+    while (!is_asked())
         ;
     return arg;
 }
@@ -244,18 +250,17 @@ static void *joiner(void *arg)
     for (target = 1; !past_end; target += 1 + harness_random(&random) % stride) {
         tn_fibre *f;
         void *value = NULL;
-        asked = done = child_runs = false;
+        asked = 2 * target;
+        child_runs = false;
         CHECK_EQUAL(tn_spawn(&f, NULL, child, &value), 0);
         while (!atomic_load(&child_runs)) /* a hog, so the other worker takes it */
             ;
         atomic_store(&parked_before, parked());
         atomic_store(&published, true);
-        atomic_store(&joining, target);
         step_from_here();
         int rc = tn_join(f, &value);
         step_no_more();
         atomic_store(&published, false);
-        atomic_store(&joining, 0);
         CHECK_EQUAL(rc, 0);
         CHECK(value == &value);
         rounds++;
@@ -271,17 +276,16 @@ static void test_join(void)
     if (!counting())
         SKIP("it is told by counters");
     rounds = 0;
-    rounds_over = published = false;
-    joining = 0;
+    rounds_over = published = done = false;
     past_end = false;
     c.idle = TN_IDLE_BLOCK;
     CHECK_EQUAL(tn_start(&rt, &c), 0);
     CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, joiner, NULL), 0);
     while (!atomic_load(&rounds_over)) {
-        unsigned long round = atomic_load(&joining);
-        /* Preempted in between, this would compare what two rounds have parked: only a round that still goes on counts. */
-        if (round != 0 && parked() != atomic_load(&parked_before) && !atomic_exchange(&asked, true) &&
-            atomic_load(&joining) == round)
+        unsigned long round = atomic_load(&asked);
+        /* Preempted in between, this may have compared what two rounds have parked: only of the same round is it true. */
+        if (atomic_load(&published) && parked() != atomic_load(&parked_before) && (round & 1) == 0 &&
+            atomic_compare_exchange_strong(&asked, &round, round + 1))
             past_end = true;
         nap_us(50);
     }
