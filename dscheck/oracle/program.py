@@ -288,6 +288,12 @@ def _registers(body: tuple[Statement, ...]) -> set[int]:
     return out
 
 
+def _awaits(body: tuple[Statement, ...]) -> bool:
+    return any(isinstance(statement, (Await, AwaitEither)) or
+               (isinstance(statement, (If, Critical)) and _awaits(statement.body))
+               for statement in body)
+
+
 def _locks(body: tuple[Statement, ...]) -> set[tuple[str, str]]:
     out: set[tuple[str, str]] = set()
     for statement in body:
@@ -308,6 +314,9 @@ class Source:
 
     def registers(self, t: int) -> list[int]:
         return sorted(_registers(self.threads[t]))
+
+    def awaits(self) -> bool:
+        return any(_awaits(body) for body in self.threads)
 
     def program(self) -> search.Program:
         def thread(t: int) -> Body:

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 # pylint: disable=wrong-import-position
 from dscheck.oracle.compare import (Checker, NoChecker, compare, difference, main,  # noqa: E402
                                     smallest, text_of)
-from dscheck.oracle.generate import generate  # noqa: E402
+from dscheck.oracle.generate import generate, waits  # noqa: E402
 from dscheck.oracle.program import Location, Load, Source, Store, Value  # noqa: E402
 from dscheck.oracle.search import TooMany, interleave  # noqa: E402
 
@@ -56,6 +56,11 @@ class Programs(unittest.TestCase):
         for seed in range(20):
             self.assertEqual(generate(seed), generate(seed))
         self.assertEqual(len({repr(generate(seed)) for seed in range(200)}), 200)
+
+    def test_most_of_the_others_wait(self) -> None:
+        self.assertEqual(waits(1), waits(1))
+        self.assertGreater(sum(waits(seed).awaits() for seed in range(100)), 60)
+        self.assertIn(" && ", "".join(waits(seed).c([], "") for seed in range(20)))
 
     def test_they_have_everything(self) -> None:
         text = "".join(generate(seed).c([], "") for seed in range(200))
