@@ -154,9 +154,10 @@ void graph_porf(struct frame *g, uint16_t e)
 bool graph_caused(const struct frame *g, uint16_t w, uint16_t e)
 {
     uint16_t cause = g->slot[e].cause, since = g->slot[e].since;
+    /* What leads to w came before it; what had come before the cause is not what the cause leads to.  So this ends. */
     while (w != cause && graph_leads(g, cause, w)) {
         uint16_t x = g->place[g->slot[w].loc].last;
-        while (x == w || (write_time(g, x) > since && !graph_leads(g, x, w)))
+        while (x == w || (write_time(g, x) >= since && !graph_leads(g, x, w))) /* the cause at the latest */
             x = g->slot[x].before;
         if (x == cause)
             return true;
@@ -208,7 +209,12 @@ void graph_copy(struct frame *to, const struct frame *from, const bool *keep, ui
         struct slot *s = &to->slot[i];
         s->link = renamed[s->link];
         s->cause = renamed[s->cause];
-        s->since = renamed[s->since];
+        if (s->since != NIL) { /* a time: it stays when the slot goes */
+            uint16_t next = s->since;
+            while (!keep[next]) /* the cause at the latest */
+                next++;
+            s->since = renamed[next];
+        }
         s->rf = renamed[s->rf];
         if (s->kind == EVENT && s->reads && s->loc != NIL)
             graph_read(to, (uint16_t)i, s->rf);

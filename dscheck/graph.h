@@ -9,8 +9,10 @@
  *   WPART   the write of a read-modify-write that was added later than its read (`link`): its read has been revisited
  *   BOTTOM  a read that waits: its thread comes back to it for as long as nobody writes what it waits for.  It is no
  *           event: nothing is ordered by it.  It stands for the offers that were made: whatever was written before
- *           this one has been tried.  `cause` is the write that made a read that had gone on, at slot `since`, wait: what
- *           does not lead from it is for that read, where it still goes on.  It holds for the read when it goes on again.
+ *           this one has been tried.  `cause` is the write that made a read that had gone on wait: what does not lead
+ *           from it is for that read, where it still goes on.  `since` is when that read was made: the slots from there
+ *           on came later, the cause among them.  That holds even when the slot itself goes: it is a time, no slot.
+ *           Both hold for the read when it goes on again.
  *
  * Two clocks an event, counting events a thread: `porf`, what is before it in po and rf, and `hb`, what is before it in
  * the order of the model.  Under sequential consistency hb is (po | rf | co | fr)+ , and its being acyclic is the one
@@ -36,7 +38,7 @@ struct clock {
 struct slot {
     uint8_t kind, tid, op, log;
     bool reads, writes, weak;
-    bool skips; /* it read the latest value that is not in vain: whatever had come later is */
+    bool skips;              /* it read the latest value that is not in vain: whatever had come later is */
     uint8_t choice, choices; /* which of so many this event took */
     uint16_t idx;            /* in its thread */
     uint16_t loc;            /* NIL: none */

@@ -74,13 +74,13 @@ class Mutants(unittest.TestCase):
             shutil.move(made, self.images[key])
         return self.images[key]
 
-    def says(self, checker: Path, row: dict[str, Any]) -> tuple[str, ...]:
+    def says(self, checker: Path, row: dict[str, Any], seconds: int = 60) -> tuple[str, ...]:
         """The verdict, how many executions, how many blocked, how many graphs that were not consistent; a search that
         repeats itself need not end."""
         budget = str(3 * row["executions"] + 10)
         try:
             done = subprocess.run([str(checker), str(self.image(row)), *row.get("options", []), "--budget", budget],
-                                  capture_output=True, text=True, timeout=60, check=False)
+                                  capture_output=True, text=True, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
             return ("none",)
         values = dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
@@ -100,7 +100,7 @@ class Mutants(unittest.TestCase):
                 text = source.read_text(encoding="utf-8")
                 self.assertEqual(text.count(row["was"]), 1, "it no longer applies: renew it")
                 mutant = self.checker(source, text.replace(row["was"], row["becomes"]))
-                self.assertNotEqual(self.says(mutant, row), self.right(row))
+                self.assertNotEqual(self.says(mutant, row, 15), self.right(row))
 
 
 if __name__ == "__main__":
