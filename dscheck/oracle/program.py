@@ -30,7 +30,11 @@ class Location:
     initial: int = 0
 
     def declare(self) -> str:
-        qualified = f"_Atomic({self.type})" if self.how in ("atomic", "operator") else self.type
+        qualified = self.type
+        if self.how in ("atomic", "operator"):
+            qualified = f"_Atomic({self.type})"
+        elif self.how == "plain":           # else the compiler leaves out the store of what is there
+            qualified = f"volatile {self.type}"
         return f"static {qualified} {self.name} = {self.initial};"
 
     def load(self, order: str) -> str:

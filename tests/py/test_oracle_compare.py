@@ -68,7 +68,7 @@ class Programs(unittest.TestCase):
                      "__atomic_compare_exchange_n", "compare_exchange_weak", "compare_exchange_strong",
                      "atomic_fetch_xor", " += ", " |= ", "atomic_thread_fence", "memory_order_acq_rel",
                      "pthread_mutex_t", "mtx_t", "spin_lock", "ttas_lock", "thrd_create", "if (r",
-                     "signed char", "long long", "static int p ", "thread0(NULL);", "    while ("):
+                     "signed char", "long long", "static volatile int p ", "thread0(NULL);", "    while ("):
             self.assertIn(word, text)
 
     def test_the_c_file_says_the_same(self) -> None:
