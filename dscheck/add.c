@@ -10,12 +10,12 @@
 enum { CANDIDATES = 512 };
 
 static struct {
-    bool under_way, latest_waits;
+    bool under_way, latest_waits, latest_vain;
     unsigned t, n, at;
     uint16_t e;
     struct candidate {
         uint16_t rf;
-        bool steal, ahead, waits;
+        bool writes, steal, ahead, waits, vain; /* vain: the turn of a retry fails */
         uint8_t choices;
     } of[CANDIDATES];
 } look;
@@ -121,8 +121,10 @@ static bool wait_there(unsigned t, unsigned first)
     graph_unread(g, k);
     s->writes = false;
     s->kind = BOTTOM;
-    if (s->rf != NIL && s->rf > k)
+    if (s->rf != NIL && s->rf > k) {
         s->cause = s->rf;
+        s->since = k;
+    }
     s->span = (uint16_t)(st->records - 1 - first);
     await_put_back(t, r);
     st->used = r->at;
@@ -138,10 +140,13 @@ static void commit(void)
     struct frame *g = search_graph;
     unsigned t = look.t;
     uint16_t e = look.e;
+    const struct candidate *instead = NULL;
     look.under_way = false;
     in_ahead = false;
     for (unsigned i = 0; i < look.n; i++)
-        if (!look.of[i].waits) {
+        if (look.latest_vain && instead == NULL && !look.of[i].waits && !look.of[i].writes) {
+            instead = &look.of[i];
+        } else if (!look.of[i].waits) {
             uint16_t rf = look.of[i].rf;
             if (!look.of[i].steal)
                 search_push_read(e, rf, 0); /* which pushes its other choices */
@@ -190,6 +195,11 @@ static void commit(void)
             search_push_revisits(e);
     }
     run_perform(t, e);
+    if (instead != NULL) { /* of the values that are not in vain it comes first */
+        search_push_instead(e, instead->rf);
+        exec_abandoned = true;
+        run_result.blocked -= search_counts();
+    }
 }
 
 /* False: the thread waits. */
@@ -206,14 +216,17 @@ static bool add_read(unsigned t)
     s->weak = q->weak && run_options.spurious_cas;
     if (bottom != NIL) {
         s->cause = g->slot[bottom].cause;
+        s->since = g->slot[bottom].since;
         s->span = g->slot[bottom].span;
     }
     look.t = t;
     look.e = e;
     look.n = look.at = 0;
+    look.latest_vain = false;
 
     uint16_t last = g->place[loc].last;
     struct effect latest = effect_of(s, value_of(g, last, loc), 0);
+    bool fails = run_options.retry_as_await && q->op >= OP_CAS && q->op <= OP_CAS_VAL;
     bool ahead = false, loops = await_may_loop(q->op) && (q->op < OP_CAS || await_seen(t));
     look.latest_waits = latest.waits || (bottom != NIL && (last == NIL || !graph_newer(g, last, bottom)));
     if (exec_exhaustive())
@@ -224,10 +237,11 @@ static bool add_read(unsigned t)
             if (bottom == NIL || (w != NIL && graph_newer(g, w, bottom))) {
                 struct effect old = effect_of(s, value_of(g, w, loc), 0);
                 if (!old.waits) {
-                    bool reads = loops && (!old.writes || (q->op < OP_CAS && old.new == value_of(g, w, loc)));
+                    bool reads =
+                        (loops || fails) && (!old.writes || (q->op < OP_CAS && old.new == value_of(g, w, loc)));
                     bool steal = old.writes && g->slot[x].reads && g->slot[x].writes;
                     ahead |= reads;
-                    look.of[look.n++] = (struct candidate){w, steal, reads, false, old.choices};
+                    look.of[look.n++] = (struct candidate){w, old.writes, steal, reads, false, false, old.choices};
                 }
             }
             x = w;
@@ -235,10 +249,13 @@ static bool add_read(unsigned t)
     if (await_may_loop(q->op))
         await_record(t, e);
     if (!look.latest_waits && q->op < OP_CAS && latest.writes && latest.new == value_of(g, last, loc)) {
-        look.of[look.n] = (struct candidate){last, false, true, false, 1};
+        look.of[look.n] = (struct candidate){last, true, false, true, false, false, 1};
         ahead = true;
         look.latest_waits = true; /* until the look says otherwise */
         look.n++;
+    } else if (run_options.retry_as_await && bottom == NIL && look.n > 0 && !latest.writes && !look.latest_waits) {
+        look.of[look.n++] = (struct candidate){.rf = last, .ahead = true, .choices = 1};
+        ahead = true;
     }
     if (!ahead || exec_state[t].records == 0) {
         commit();
@@ -259,7 +276,8 @@ static void look_ahead(void)
     if (look.at == look.n) {
         const struct candidate *c = look.n > 0 ? &look.of[look.n - 1] : NULL;
         if (c != NULL && c->rf == g->place[g->slot[look.e].loc].last) { /* the latest itself */
-            look.latest_waits = c->waits;
+            look.latest_waits = c->waits && !c->vain;
+            look.latest_vain = c->vain;
             look.n--;
         }
         commit();
@@ -270,6 +288,8 @@ static void look_ahead(void)
     s.writes = effect_of(&s, s.old, 0).writes;
     g->slot[look.e].rf = look.of[look.at].rf; /* for who asks whether it has read the same before */
     run_answer(t, &s);
+    if (run_options.retry_as_await)
+        await_try_retry(t, &s);
     in_ahead = true;
     exec_resume(t);
 }
@@ -280,7 +300,8 @@ void add_looked(void)
     struct state *st = &exec_state[t];
     bool back = await_may_loop(st->q.op) && await_came_back(t) >= 0;
     struct candidate *c = &look.of[look.at++];
-    c->waits = back;
+    c->vain = run_options.retry_as_await && await_tried_retry(t);
+    c->waits = back || c->vain;
     await_put_back(t, &st->record[st->records - 1]);
     look_ahead();
 }

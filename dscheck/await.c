@@ -181,3 +181,28 @@ bool await_retries(unsigned t)
         }
     return false;
 }
+
+static struct {
+    struct been been[RECORDS];
+    unsigned beens;
+    bool failed;
+} before; /* the look ahead */
+
+void await_try_retry(unsigned t, const struct slot *s)
+{
+    const struct state *st = &exec_state[t];
+    memcpy(before.been, st->been, st->beens * sizeof(*st->been));
+    before.beens = st->beens;
+    before.failed = st->failed;
+    await_note_retry(t, s);
+}
+
+bool await_tried_retry(unsigned t)
+{
+    struct state *st = &exec_state[t];
+    bool retries = await_retries(t);
+    memcpy(st->been, before.been, before.beens * sizeof(*st->been));
+    st->beens = before.beens;
+    st->failed = before.failed;
+    return retries;
+}

@@ -50,7 +50,7 @@ struct state {
     /* With --retry-as-await: what it has read in this turn of a loop, without having written, and whether the turn has
      * failed: by a compare-and-exchange, or since a location that was read twice had changed.  Who then comes back to
      * such a place stops: the same thread will be found, in another execution, to start that turn later. */
-    struct {
+    struct been {
         void *sp;
         uint64_t value, callers;
         uint32_t pc;
@@ -99,6 +99,8 @@ void await_put_back(unsigned t, const struct record *r);
 void await_wrote(unsigned t);
 void await_plain(unsigned t, const void *at, size_t size); /* it is about to write there */
 void await_note_retry(unsigned t, const struct slot *s);
+void await_try_retry(unsigned t, const struct slot *s); /* the same in a look ahead */
+bool await_tried_retry(unsigned t);                     /* await_retries() after it; forgets it */
 bool await_retries(unsigned t); /* whether the request starts another turn after one that has failed */
 
 /* ---- pick.c ---- */

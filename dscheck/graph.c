@@ -44,7 +44,7 @@ uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid)
     memset(s, 0, sizeof(*s));
     s->kind = (uint8_t)kind;
     s->tid = (uint8_t)tid;
-    s->loc = s->rf = s->before = s->after = s->readers = s->reader = s->link = s->cause = NIL;
+    s->loc = s->rf = s->before = s->after = s->readers = s->reader = s->link = s->cause = s->since = NIL;
     return e;
 }
 
@@ -151,6 +151,21 @@ void graph_porf(struct frame *g, uint16_t e)
     s->porf.of[s->tid] = (int16_t)(s->idx + 1);
 }
 
+bool graph_caused(const struct frame *g, uint16_t w, uint16_t e)
+{
+    uint16_t cause = g->slot[e].cause, since = g->slot[e].since;
+    /* What leads to w came before it; what had come before the cause is not what the cause leads to.  So this ends. */
+    while (w != cause && graph_leads(g, cause, w)) {
+        uint16_t x = g->place[g->slot[w].loc].last;
+        while (x == w || (write_time(g, x) >= since && !graph_leads(g, x, w))) /* the cause at the latest */
+            x = g->slot[x].before;
+        if (x == cause)
+            return true;
+        w = x;
+    }
+    return false;
+}
+
 void graph_copy(struct frame *to, const struct frame *from, const bool *keep, uint16_t *renamed)
 {
     if (to->capacity < from->n) {
@@ -194,6 +209,12 @@ void graph_copy(struct frame *to, const struct frame *from, const bool *keep, ui
         struct slot *s = &to->slot[i];
         s->link = renamed[s->link];
         s->cause = renamed[s->cause];
+        if (s->since != NIL) { /* a time: it stays when the slot goes */
+            uint16_t next = s->since;
+            while (!keep[next]) /* the cause at the latest */
+                next++;
+            s->since = renamed[next];
+        }
         s->rf = renamed[s->rf];
         if (s->kind == EVENT && s->reads && s->loc != NIL)
             graph_read(to, (uint16_t)i, s->rf);

@@ -9,7 +9,10 @@
  *   WPART   the write of a read-modify-write that was added later than its read (`link`): its read has been revisited
  *   BOTTOM  a read that waits: its thread comes back to it for as long as nobody writes what it waits for.  It is no
  *           event: nothing is ordered by it.  It stands for the offers that were made: whatever was written before
- *           slot max(this, `cause`) has been tried.  `cause` is the write that made a read that had gone on wait.
+ *           this one has been tried.  `cause` is the write that made a read that had gone on wait: what does not lead
+ *           from it is for that read, where it still goes on.  `since` is when that read was made: the slots from there
+ *           on came later, the cause among them.  That holds even when the slot itself goes: it is a time, no slot.
+ *           Both hold for the read when it goes on again.
  *
  * Two clocks an event, counting events a thread: `porf`, what is before it in po and rf, and `hb`, what is before it in
  * the order of the model.  Under sequential consistency hb is (po | rf | co | fr)+ , and its being acyclic is the one
@@ -35,6 +38,7 @@ struct clock {
 struct slot {
     uint8_t kind, tid, op, log;
     bool reads, writes, weak;
+    bool skips;              /* it read the latest value that is not in vain: whatever had come later is */
     uint8_t choice, choices; /* which of so many this event took */
     uint16_t idx;            /* in its thread */
     uint16_t loc;            /* NIL: none */
@@ -42,7 +46,7 @@ struct slot {
     uint16_t before, after;  /* co; NIL: none */
     uint16_t readers;        /* of a write: the first of those that read it */
     uint16_t reader;         /* of a read: the next that reads the same */
-    uint16_t link, cause;
+    uint16_t link, cause, since;
     uint16_t span;     /* of a BOTTOM: how many reads before it belong to its loop */
     uint32_t pc;       /* an offset into the code */
     uint64_t old, new; /* what it read, and wrote */
@@ -121,13 +125,20 @@ static inline uint16_t follows(const struct frame *g, unsigned tid)
     return g->last[tid] != NIL ? g->last[tid] : g->create[tid];
 }
 
+/* Whether e leads to write w. */
+static inline bool graph_leads(const struct frame *g, uint16_t e, uint16_t w)
+{
+    return e != w && clock_has(&g->slot[w].porf, &g->slot[e]);
+}
+
+/* Whether write w is for the read at e, which has had to wait for a cause: of the writes that had come when it was made
+ * to wait or lead to w, the latest must be the cause, or be for it as well. */
+bool graph_caused(const struct frame *g, uint16_t w, uint16_t e);
+
 /* Whether write w is a new offer to who waits at `bottom`. */
 static inline bool graph_newer(const struct frame *g, uint16_t w, uint16_t bottom)
 {
-    const struct slot *b = &g->slot[bottom];
-    unsigned time = write_time(g, w);
-    return time > bottom &&
-           (b->cause == NIL || (time > b->cause && w != b->cause && clock_has(&g->slot[w].porf, &g->slot[b->cause])));
+    return write_time(g, w) > bottom && (g->slot[bottom].cause == NIL || graph_caused(g, w, bottom));
 }
 
 uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid);

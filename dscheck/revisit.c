@@ -4,15 +4,10 @@
  */
 #include "revisit.h"
 
-static inline bool leads(const struct frame *g, uint16_t e, uint16_t w)
-{
-    return e != w && clock_has(&g->slot[w].porf, &g->slot[e]);
-}
-
 /* Whether write x had come when slot `time` was added, or leads to w. */
 static inline bool previous(const struct frame *g, uint16_t x, unsigned time, uint16_t w)
 {
-    return x != w && (write_time(g, x) <= time || leads(g, x, w));
+    return x != w && (write_time(g, x) <= time || graph_leads(g, x, w));
 }
 
 static bool first_place(const struct frame *g, uint16_t o, unsigned time, uint16_t w)
@@ -30,8 +25,16 @@ static bool first_place(const struct frame *g, uint16_t o, unsigned time, uint16
 static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
 {
     const struct slot *s = &g->slot[e];
-    if (s->kind == BOTTOM)
-        return s->cause == NIL || leads(g, s->cause, w);
+    if (s->kind == BOTTOM) {
+        if (s->since != e)
+            return true;
+        if (!graph_leads(g, s->cause, w))
+            return false;
+        for (uint16_t x = g->slot[s->cause].after; x != NIL; x = g->slot[x].after)
+            if (previous(g, x, e, w) && !graph_caused(g, x, e))
+                return false;
+        return true;
+    }
     if (s->kind == WPART)
         return first_place(g, s->link, e, w);
     if (s->choice != 0)
@@ -43,7 +46,8 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
             return false;
         uint16_t x = s->rf == NIL ? g->place[s->loc].first : g->slot[s->rf].after;
         for (; x != NIL; x = g->slot[x].after)
-            if (x != e && previous(g, x, e, w))
+            if (x != e && !(s->skips && write_time(g, x) < e) && previous(g, x, e, w) &&
+                (s->cause == NIL || write_time(g, x) < e || graph_caused(g, x, e)))
                 return false;
     }
     return !s->writes || write_time(g, e) != e || first_place(g, e, e, w);
@@ -55,12 +59,14 @@ bool revisit_drops(const struct frame *g, uint16_t i, uint16_t r, uint16_t w)
     if (i <= r || i == w)
         return false;
     if (s->kind == WPART)
-        return s->link != w && !leads(g, s->link, w);
-    return s->kind == BOTTOM || !leads(g, i, w);
+        return s->link != w && !graph_leads(g, s->link, w);
+    return s->kind == BOTTOM || !graph_leads(g, i, w);
 }
 
 bool revisit_may(const struct frame *g, uint16_t r, uint16_t w)
 {
+    if (g->slot[r].cause != NIL && !graph_caused(g, w, r))
+        return false;
     if (!did_first(g, r, w))
         return false;
     for (uint32_t i = r + 1U; i < g->n; i++)

@@ -83,6 +83,11 @@ void search_push_read(uint16_t e, uint16_t rf, unsigned choice)
     push(READ, e, rf)->choice = (uint8_t)choice;
 }
 
+void search_push_instead(uint16_t e, uint16_t rf)
+{
+    push(READ, e, rf)->r = e;
+}
+
 void search_push_steal(uint16_t e, uint16_t rf, unsigned choice)
 {
     push(STEAL, e, rf)->choice = (uint8_t)choice;
@@ -180,6 +185,7 @@ static void settle_revisited(uint16_t r, uint16_t w, unsigned choice)
     search_settle(r, w, choice);
     if (s->kind == BOTTOM) {
         s->cause = w;
+        s->since = r;
     } else if (s->writes && s->op < OP_CAS &&
                s->new == s->old) { /* a compare-and-exchange that succeeds ends its loop */
         graph_co_remove(g, r);
@@ -244,7 +250,7 @@ static bool apply_revisit(const struct item *i)
     w = renamed[w];
     unlink_event(g, r);
     g->slot[r].link = NIL;
-    g->slot[r].writes = false;
+    g->slot[r].writes = g->slot[r].skips = false;
     bool store = !g->slot[w].reads;
     if (i->kind == STEAL) {
         graph_co_insert(g, w, g->slot[w].rf);
@@ -319,6 +325,7 @@ static bool apply(const struct item *i)
             s->old = i->choice;
         } else if (i->e + 1U == i->n) {
             unlink_event(g, i->e);
+            s->skips = i->r != NIL;
             search_settle(i->e, i->other, i->choice);
             if (g->slot[i->e].writes)
                 search_write_part(i->e);
@@ -341,6 +348,7 @@ static bool apply(const struct item *i)
         break;
     case STEAL:
         unlink_event(g, i->e);
+        s->skips = false;
         read_in_vain(i->e, i->other, i->choice);
         if (i->r == NIL)
             push_steals(i->e, i->choice);

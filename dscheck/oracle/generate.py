@@ -107,3 +107,32 @@ def generate(seed: int) -> Source:
     threads = tuple(draw.body(rng.randint(2, LONGEST[n]), [], draw.locks, plain) for _ in range(n))
     return Source(tuple(draw.shared + draw.plain), threads, main_runs_first=rng.random() < 0.25,
                   c11_threads=rng.random() < 0.25)
+
+
+def waits(seed: int) -> Source:
+    """Another one: of a few stores, and waits for them."""
+    rng = random.Random(f"waits {seed}")
+    places = [Location(f"x{i}", "int", "atomic", rng.choice((0, 0, 0, 1)))
+              for i in range(rng.choice((1, 1, 2, 3)))]
+    n = rng.choice((2, 3, 3, 4))
+
+    def statement(often: bool) -> Statement:
+        where, register, draw = rng.choice(places), rng.randint(0, 1), rng.random()
+        if draw < (0.3 if often else 0.1):
+            others = [place for place in places if place is not where]
+            if not others or rng.random() < 0.5:
+                return Await(where, rng.randint(0, 2), rng.random() < 0.35, "seq_cst")
+            values = rng.randint(0, 1), rng.randint(0, 1)
+            return AwaitEither(where, rng.choice(others), values, "seq_cst")
+        if draw < 0.75:
+            return Store(where, Value(rng.randint(0, 3)), "seq_cst")
+        if draw < 0.85:
+            name = rng.choice(("add", "exchange"))
+            return Update(register, name, where, Value(rng.randint(1, 3)), "seq_cst")
+        if draw < 0.95:
+            return Load(register, where, "seq_cst")
+        return Cas(register, where, Value(rng.randint(0, 2)), Value(rng.randint(0, 3)), "seq_cst")
+    longest = {2: 5, 3: 4, 4: 2}[n]
+    threads = tuple(tuple(statement(t < 2) for _ in range(rng.randint(1, longest)))
+                    for t in range(n))
+    return Source(tuple(places), threads, main_runs_first=False, c11_threads=False)

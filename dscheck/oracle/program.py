@@ -30,7 +30,11 @@ class Location:
     initial: int = 0
 
     def declare(self) -> str:
-        qualified = f"_Atomic({self.type})" if self.how in ("atomic", "operator") else self.type
+        qualified = self.type
+        if self.how in ("atomic", "operator"):
+            qualified = f"_Atomic({self.type})"
+        elif self.how == "plain":           # else the compiler leaves out the store of what is there
+            qualified = f"volatile {self.type}"
         return f"static {qualified} {self.name} = {self.initial};"
 
     def load(self, order: str) -> str:
@@ -288,6 +292,12 @@ def _registers(body: tuple[Statement, ...]) -> set[int]:
     return out
 
 
+def _awaits(body: tuple[Statement, ...]) -> bool:
+    return any(isinstance(statement, (Await, AwaitEither)) or
+               (isinstance(statement, (If, Critical)) and _awaits(statement.body))
+               for statement in body)
+
+
 def _locks(body: tuple[Statement, ...]) -> set[tuple[str, str]]:
     out: set[tuple[str, str]] = set()
     for statement in body:
@@ -308,6 +318,9 @@ class Source:
 
     def registers(self, t: int) -> list[int]:
         return sorted(_registers(self.threads[t]))
+
+    def awaits(self) -> bool:
+        return any(_awaits(body) for body in self.threads)
 
     def program(self) -> search.Program:
         def thread(t: int) -> Body:

@@ -29,17 +29,17 @@ TRY = """static void *a(void *p) { while (pthread_mutex_trylock(&m)) ; x++; pthr
 
 @unittest.skipUnless(os.uname().machine == "x86_64" and shutil.which("objdump"), "the explorer is for x86-64")
 class Awaits(unittest.TestCase):
-    def check(self, text: str, *options: str) -> dict[str, Any]:
+    def check(self, text: str, *options: str, head: str = HEAD) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "p.c").write_text(HEAD + text, encoding="utf-8")
+            (Path(folder) / "p.c").write_text(head + text, encoding="utf-8")
             done = subprocess.run([str(ROOT / "tenter"), "check", "p.c", "--json", "-", *options], cwd=folder,
                                   capture_output=True, text=True, check=False)
         out = json.loads(done.stdout)
         assert isinstance(out, dict)
         return out
 
-    def count(self, text: str, *options: str) -> tuple[str, int, int]:
-        out = self.check(text, *options)
+    def count(self, text: str, *options: str, head: str = HEAD) -> tuple[str, int, int]:
+        out = self.check(text, *options, head=head)
         return out["verdict"], out["executions"], out["blocked"]
 
     def test_a_failed_try_waits(self) -> None:
@@ -73,7 +73,12 @@ class Awaits(unittest.TestCase):
             static void *c(void *p) { l = 1; int e = l; while (!atomic_compare_exchange_weak(&l, &e, e + 2)) ; return p; }
             int main(void) { pthread_t t, u, v; pthread_create(&t, 0, a, 0); pthread_create(&u, 0, b, 0);
             pthread_create(&v, 0, c, 0); pthread_join(t, 0); pthread_join(u, 0); pthread_join(v, 0); return 0; }"""
-        self.assertEqual(self.check(text)["verdict"], "ok")
+        self.assertEqual(self.count(text)[:2], ("ok", 12))
+        # What ends the wait of one that has been made to wait is not read again by way of what has nothing to do with it.
+        # And that ends when the place where it waited has gone.
+        for name, executions in (("woken", 9), ("gone", 6)):
+            text = (ROOT / "dscheck" / "mutants" / f"{name}.c").read_text(encoding="utf-8")
+            self.assertEqual(self.count(text, head="")[:2], ("ok", executions))
 
     def test_loops_without_atomics_end(self) -> None:
         loop = "static void *a(void *p) { l++; if (l == 2) for (;;) %s; return p; } RUN(2, a)"

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 # pylint: disable=wrong-import-position
 from dscheck.oracle.compare import (Checker, NoChecker, compare, difference, main,  # noqa: E402
                                     smallest, text_of)
-from dscheck.oracle.generate import generate  # noqa: E402
+from dscheck.oracle.generate import generate, waits  # noqa: E402
 from dscheck.oracle.program import Location, Load, Source, Store, Value  # noqa: E402
 from dscheck.oracle.search import TooMany, interleave  # noqa: E402
 
@@ -57,13 +57,18 @@ class Programs(unittest.TestCase):
             self.assertEqual(generate(seed), generate(seed))
         self.assertEqual(len({repr(generate(seed)) for seed in range(200)}), 200)
 
+    def test_most_of_the_others_wait(self) -> None:
+        self.assertEqual(waits(1), waits(1))
+        self.assertGreater(sum(waits(seed).awaits() for seed in range(100)), 60)
+        self.assertIn(" && ", "".join(waits(seed).c([], "") for seed in range(20)))
+
     def test_they_have_everything(self) -> None:
         text = "".join(generate(seed).c([], "") for seed in range(200))
         for word in ("atomic_load(", "atomic_load_explicit", "__atomic_load_n", "__atomic_exchange_n",
                      "__atomic_compare_exchange_n", "compare_exchange_weak", "compare_exchange_strong",
                      "atomic_fetch_xor", " += ", " |= ", "atomic_thread_fence", "memory_order_acq_rel",
                      "pthread_mutex_t", "mtx_t", "spin_lock", "ttas_lock", "thrd_create", "if (r",
-                     "signed char", "long long", "static int p ", "thread0(NULL);", "    while ("):
+                     "signed char", "long long", "static volatile int p ", "thread0(NULL);", "    while ("):
             self.assertIn(word, text)
 
     def test_the_c_file_says_the_same(self) -> None:

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* A wait that a write brought about, and its thread another write ends: three orders of the writes, each with three
+ * writes to read. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+static atomic_int x;
+
+static void *thread0(void *arg)
+{
+    while (atomic_load(&x) == 1)
+        ;
+    return arg;
+}
+
+static void *thread1(void *arg)
+{
+    atomic_store(&x, 1);
+    atomic_store(&x, 3);
+    return arg;
+}
+
+static void *thread2(void *arg)
+{
+    atomic_store(&x, 2);
+    return arg;
+}
+
+int main(void)
+{
+    static void *(*const thread[])(void *) = {thread0, thread1, thread2};
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], NULL, thread[i], NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
