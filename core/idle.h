@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "platform.h"
+#include "queues/link.h"
 #include "queues/spinlock.h"
 
 enum { TN_SLOT_AWAKE, TN_SLOT_PARKED, TN_SLOT_POLLING };
@@ -53,12 +54,13 @@ struct tn_idle_list {
 
 /* The two words lie in the cluster's shared part, for modules (scheduler.h). */
 struct tn_idle {
-    struct tn_spinlock lock;
-    struct tn_idle_list idle;  /* under the lock: most recently idle first, it is the warmest */
-    struct tn_idle_list busy;  /* under the lock: longest busy first */
     _Atomic(uint32_t) *hungry; /* TN_ONE_IDLE for each of `idle`, and TN_ONE_SEARCHES for each that looks for work */
     _Atomic(uint32_t) *n_busy; /* written under the lock: length of `busy` */
-    _Atomic(uint32_t) shown;   /* changes when there is something new for those that search; its value says nothing */
+    /* Changes when there is something new for those that search; its value says nothing. They all look at nothing else. */
+    _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) shown;
+    _Alignas(TN_CACHE_LINE) struct tn_spinlock lock;
+    struct tn_idle_list idle;     /* under the lock: most recently idle first, it is the warmest */
+    struct tn_idle_list busy;     /* under the lock: longest busy first */
     struct tn_idle_slot *watcher; /* under the lock: the one that sleeps with a deadline on behalf of all */
     tn_time watch_until;          /* under the lock: its deadline */
 };

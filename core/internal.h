@@ -24,8 +24,6 @@
 
 #include <string.h>
 
-#define TN_LINE 64
-
 /* ---- fibres ---- */
 
 /* What the wait number `seq` of a fibre is for; of any other wait it says nothing (tn_wait_note). */
@@ -86,7 +84,7 @@ _Static_assert(offsetof(struct fibre, pub) == 0, "a tn_fibre is its fibre");
 #include "stacks/stacks.h"
 
 /* Behind it, on a line of its own: the module's state (fibre_size). */
-enum { FIBRE_BYTES = (sizeof(struct fibre) + TN_LINE - 1) / TN_LINE * TN_LINE };
+enum { FIBRE_BYTES = (sizeof(struct fibre) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE };
 
 static inline char *stack_top(const struct fibre *f)
 {
@@ -177,7 +175,7 @@ struct worker {
     uint64_t counts[TN_COUNTERS_MAX];
 
     /* anyone */
-    _Alignas(TN_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; from others: DUE_* */
+    _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; from others: DUE_* */
     _Atomic(bool) leave;
     bool stuck; /* the monitor's: it has not answered, and sleeps in the kernel */
     struct tn_idle_slot slot;

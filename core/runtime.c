@@ -8,8 +8,8 @@
 
 void *tn_sched_alloc(size_t bytes)
 {
-    bytes = (bytes + TN_LINE - 1) / TN_LINE * TN_LINE;
-    void *p = bytes != 0 ? aligned_alloc(TN_LINE, bytes) : NULL;
+    bytes = (bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    void *p = bytes != 0 ? aligned_alloc(TN_CACHE_LINE, bytes) : NULL;
     if (p != NULL)
         memset(p, 0, bytes);
     return p;

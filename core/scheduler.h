@@ -44,9 +44,12 @@ struct tn_cluster {
     const int64_t *knobs;       /* values, for TN_KNOB */
     uint32_t slots;             /* size of workers[], constant */
     _Atomic(uint32_t) used;     /* workers[0 … used) may be looked at; grows only */
-    _Atomic(uint32_t) hungry;   /* workers without work, a hint: see tn_hungry(), tn_idle_count() */
-    _Atomic(uint32_t) busy;     /* workers that are not parked, a hint */
     struct tn_worker **workers; /* a slot once used stays valid memory while the cluster lives */
+
+    /* On lines of their own: whoever runs out of work writes them, and all who look for some read what is above. */
+    _Alignas(
+        TN_CACHE_LINE) _Atomic(uint32_t) hungry; /* workers without work, a hint: see tn_hungry(), tn_idle_count() */
+    _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) busy; /* workers that are not parked, a hint */
 };
 
 static inline struct tn_fibre *tn_fibre_of(struct tn_link *link)

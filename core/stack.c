@@ -12,7 +12,7 @@ void stacks_init(struct tn_stacks *s, size_t usable, size_t state_bytes)
 {
     memset(s, 0, sizeof *s);
     tn_spinlock_init(&s->lock);
-    s->state_bytes = (state_bytes + TN_LINE - 1) / TN_LINE * TN_LINE;
+    s->state_bytes = (state_bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
     s->fibre_bytes = FIBRE_BYTES + s->state_bytes;
     stacks_layout(s, usable);
 }

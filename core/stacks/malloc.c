@@ -20,8 +20,9 @@ static const uint64_t PATTERN = UINT64_C(0x5afe57acc0ffee11);
 
 bool stack_attach(struct tn_stacks *s, struct fibre *f, size_t usable)
 {
-    size_t bytes = (usable + TN_LINE - 1) / TN_LINE * TN_LINE + PATTERN_BYTES + COLOURS * COLOUR_BYTES;
-    char *base = aligned_alloc(TN_LINE, bytes);
+    size_t bytes =
+        (usable + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE + PATTERN_BYTES + COLOURS * COLOUR_BYTES;
+    char *base = aligned_alloc(TN_CACHE_LINE, bytes);
     if (base == NULL)
         return stacks_refused(s, "malloc has no more memory for stacks", "see ulimit -v, vm.overcommit_memory");
     for (size_t i = 0; i < PATTERN_BYTES; i += sizeof PATTERN)

@@ -16,7 +16,7 @@ struct stack_slab {
 
 /* Colour: whole lines, different from stack to stack. Without it, the tops of all stacks would fall into the same few
  * cache sets, and switching among a thousand fibres would be five times slower. */
-enum { COLOURS = 16, COLOUR_BYTES = 2 * TN_LINE };
+enum { COLOURS = 16, COLOUR_BYTES = 2 * TN_CACHE_LINE };
 
 /* The pool of one runtime. */
 enum { STACK_BATCH = 32, STACK_CACHE = 128, STACK_CLASSES = 160 };
