@@ -193,6 +193,11 @@ static void go_on(void)
         timed_out(to);
     }
     enter(to);
+    if (tree[1] != SIM_NEVER) { /* the next one: with many threads its stack is not in the host's first cache */
+        const struct sim_thread *next = &threads[tree[1] & (SIM_THREADS - 1)];
+        __builtin_prefetch(next->context);
+        __builtin_prefetch((const char *)next->context + SIM_LINE);
+    }
     if (to != from) {
         int error = *error_at; /* the program's threads have one each */
         switch_stacks(&from->context, to->context);

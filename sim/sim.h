@@ -59,10 +59,11 @@ void sim_machine_load(const char *name, unsigned cores, bool smt);
 struct sim_core {
     _Alignas(64) uint64_t instructions, accesses, busy; /* busy: had a thread for so long */
     uint64_t stall;                                     /* of that, waited for lines, stores and fences */
-    uint64_t stored[64], next_store;                    /* when the stores under way are over */
-    uint64_t drained;                                   /* when the last of them is */
-    uint64_t transfers, shared, cold;                   /* lines taken from another core; copied; from memory */
+    uint64_t next_store, drained;                       /* drained: when the last store under way is over */
+    uint64_t transfers, shared;                         /* lines taken from another core; copied */
+    uint64_t cold;                                      /* lines from memory */
     uint64_t outer, lost;                               /* lines found in an outer level; that fell out of the last */
+    uint64_t stored[64];                                /* when the stores under way are over */
 };
 
 struct sim_thread {
