@@ -21,8 +21,8 @@ MACHINE = "epyc7702x2"
 def parser() -> Parser:
     out = Parser(
         "sim",
-        usage="./tenter sim [--machine M] [--cores N] [--capacities] [--smt] [--seed S] [--scheduler SPEC] [--json -] "
-              "WORKLOAD [option...]",
+        usage="./tenter sim [--machine M] [--cores N] [--capacities] [--smt] [--seed S] "
+              "[--scheduler SPEC] [--json -] WORKLOAD [option...]",
         description="Run a workload on the cores of a machine that need not be there: the same "
                     "core, module and workload, each access to memory charged as that machine "
                     "would. The same arguments give the same result, bit for bit; what depends on "

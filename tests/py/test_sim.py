@@ -103,7 +103,7 @@ class Runs(unittest.TestCase):
         """Two threads a core: eight workers on four cores are slower than on eight."""
         times = {}
         for cores, smt in ((4, False), (4, True), (8, False)):
-            said = self.record("--cores", str(cores), *(["--smt"] if smt else []), *SMALL[:1], "--work", "2000", *SMALL[1:])
+            said = self.record("--cores", str(cores), *(["--smt"] if smt else []), *SMALL, "--work", "2000")
             self.assertEqual(said["sim"]["processors"], cores * (1 + smt))
             self.assertEqual(said["params"]["workers"], cores * (1 + smt))
             times[cores, smt] = [s["value"] for s in said["samples"] if s["metric"] == "time"][0]
@@ -138,7 +138,8 @@ class Runs(unittest.TestCase):
                 lines = [x for x in done.stderr.splitlines() if x.startswith("tenter:")]
                 self.assertEqual(len(lines), 1, done.stderr)
                 self.assertIn(said, lines[0])
-            kept = [x for x in text.splitlines() if not x.startswith(("capacity", "ways", "sharing", "victim", "reach"))]
+            caches = ("capacity", "ways", "sharing", "victim", "reach")
+            kept = [x for x in text.splitlines() if not x.startswith(caches)]
             bad.write_text("\n".join(kept) + "\n", encoding="utf-8")
             done = tenter("--machine", str(bad), "--capacities", *SMALL)
             self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
