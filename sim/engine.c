@@ -72,13 +72,16 @@ static void grow(uint32_t number)
         tree[i] = tree[2 * i] < tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
 }
 
-/* How far the thread that runs may go: to the smallest key of the others. Its own is not in the tree. */
+/* How far the thread that runs may go: to the smallest key of the others (its own is not in the tree), and while one waits
+ * for a core to the end of its slice. */
 static uint64_t limit(void)
 {
+    uint64_t most = n_waiting != 0 ? sim_me->since + sim_machine.slice : SIM_NEVER;
     if (tree[1] == SIM_NEVER)
-        return SIM_NEVER;
+        return most;
     uint64_t clock = tree[1] >> ID_BITS;
-    return (tree[1] & (SIM_THREADS - 1)) < sim_me->id ? clock - 1 : clock;
+    clock = (tree[1] & (SIM_THREADS - 1)) < sim_me->id ? clock - 1 : clock;
+    return clock < most ? clock : most;
 }
 
 /* ---- cores ---- */

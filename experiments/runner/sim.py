@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import known, matrix as matrices
+from . import calibrate, known, matrix as matrices
 from .arguments import Parser
 from .build import Builder, MesonBuilder, Variant, build
 from .errors import GOOD, INTERNAL, Stop, nearest
@@ -21,7 +21,7 @@ MACHINE = "epyc7702x2"
 def parser() -> Parser:
     out = Parser(
         "sim",
-        usage="./tenter sim [--machine M] [--cores N] [--seed S] [--scheduler SPEC] [--json -] "
+        usage="./tenter sim [--calibrate] [--machine M] [--cores N] [--seed S] [--scheduler SPEC] [--json -] "
               "WORKLOAD [option...]",
         description="Run a workload on the cores of a machine that need not be there: the same "
                     "core, module and workload, each access to memory charged as that machine "
@@ -30,7 +30,7 @@ def parser() -> Parser:
                     "own (WORKLOAD --help shows them).",
         epilog="docs/simulating.md says what the model leaves out, and where not to trust it. "
                "Exit codes: 0 good; 1 the answer was wrong, or every thread sleeps for ever; "
-               "2 usage; 77 unsupported here.")
+               "2 usage; 3 calibrated, but some figures were too noisy; 77 unsupported here.")
     add = out.add_argument
     add("--machine", metavar="M", default=MACHINE, help="a name that --list shows, or a path to a "
         f"file of the same kind (default: {MACHINE})")
@@ -39,6 +39,9 @@ def parser() -> Parser:
     add("--scheduler", metavar="SPEC", default="fifo", help="module and knobs, as "
         "TENTER_SCHEDULER (default: fifo)")
     add("--json", metavar="-", choices=["-"], help="one JSON object on standard output")
+    add("--calibrate", action="store_true", help="measure this machine, write it to "
+        f"{calibrate.FILE} as the machine 'host', and exit: a minute, in which nothing else should "
+        "run")
     add("--list", action="store_true", help="the machines, and exit")
     add("workload", nargs="?", metavar="WORKLOAD", help="packet, yield, …: one that ./tenter list "
         "shows")
@@ -47,8 +50,17 @@ def parser() -> Parser:
 
 def machines(root: Path) -> dict[str, str]:
     """Name -> the first line of its file."""
-    return {p.stem: p.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-            for p in sorted((root / MACHINES).glob("*.yaml"))}
+    out = {p.stem: p.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+           for p in sorted((root / MACHINES).glob("*.yaml"))}
+    host = root / calibrate.FILE
+    out["host"] = (host.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") if host.exists()
+                   else f"not calibrated: {calibrate.HOW}")
+    return out
+
+
+def machine(root: Path, name: str) -> str:
+    """As a program takes it: `host` is a file of the user's."""
+    return str(calibrate.path(root)) if name == "host" else name
 
 
 def split(argv: list[str]) -> tuple[list[str], list[str]]:
@@ -67,6 +79,8 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     if args.list:
         print("\n".join(f"{name:<14} {about}" for name, about in there.items()))
         return GOOD
+    if args.calibrate:
+        return calibrate.main(root, builder or MesonBuilder(root, say=say, steps=Steps))
     if args.workload is None:
         raise Stop("sim: which workload? (./tenter sim packet, say; ./tenter list shows all)")
     if "/" not in args.machine and args.machine not in there:
@@ -76,6 +90,7 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     if args.workload not in known.sources(root):
         raise Stop(f"sim: no workload '{args.workload}' "
                    f"({nearest(args.workload, known.sources(root))})")
+    where = machine(root, args.machine)
     module = matrices.module_of(args.scheduler)
     variant = Variant.of({"runtime": "sim", "schedulers": module})
     builder = builder or MesonBuilder(root, say=say, steps=Steps)
@@ -88,7 +103,7 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     command += ["--scheduler", matrices.run_time_spec(args.scheduler)] if ":" in args.scheduler else []
     command += ["--seed", str(args.seed)] if args.seed is not None else []
     command += ["--json"] if args.json else []
-    env = {**os.environ, "TENTER_MACHINE": args.machine}
+    env = {**os.environ, "TENTER_MACHINE": where}
     if args.cores is not None:
         env["TENTER_CORES"] = str(args.cores)
     sys.stdout.flush()
