@@ -116,7 +116,7 @@ class Runs(unittest.TestCase):
         for argv, code, said in ((["--cores", "129", *SMALL], 2, "129 cores: the machine 'epyc7702x2' has 128"),
                                  ([*SMALL, "--clock", "tsc"], 77, "no counter"),
                                  ([*SMALL, "--counters", "perf"], 77, "a simulated machine has none"),
-                                 (["micro"], 2, "micro is not to be simulated: there is no program 'micro'")):
+                                 (["stacks"], 2, "stacks is not to be simulated: there is no program 'stacks'")):
             done = tenter(*argv)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(said, done.stderr.splitlines()[-1])
