@@ -109,6 +109,7 @@ static void get_core(struct sim_thread *t, uint64_t at)
     t->core = core;
     t->state = SIM_RUNS;
     t->since = t->clock;
+    sim_on_core(t);
     put(t, t->clock);
 }
 
@@ -118,6 +119,7 @@ static void free_core(struct sim_thread *t)
     uint32_t core = t->core;
     on_core[core] = NULL;
     sim_cores[core].busy += t->clock - t->since;
+    sim_off_core(t);
     for (uint32_t i = 0; i < n_waiting; i++) {
         struct sim_thread *next = waiting[i];
         if (!core_fits(next, core))
@@ -216,7 +218,7 @@ static void begin(void)
 {
     struct sim_thread *t = sim_me;
     t->result = t->fn(t->arg);
-    sim_charge(sim_machine.park);
+    sim_kernel(sim_machine.park);
     t->clock = sim_now;
     t->state = SIM_ENDED;
     if (t->joiner != NULL)
@@ -286,7 +288,7 @@ static struct sim_thread *make(void *(*fn)(void *), void *arg)
 
 struct sim_thread *sim_create(void *(*fn)(void *), void *arg)
 {
-    sim_charge(sim_machine.create);
+    sim_kernel(sim_machine.create);
     struct sim_thread *t = make(fn, arg);
     if (t != NULL) {
         get_core(t, sim_now + sim_machine.start);
@@ -308,7 +310,7 @@ static void leave(uint64_t deadline)
 
 void *sim_join(struct sim_thread *t)
 {
-    sim_charge(sim_machine.park);
+    sim_kernel(sim_machine.park);
     if (t->state != SIM_ENDED) {
         t->joiner = sim_me;
         leave(SIM_NEVER);
@@ -343,7 +345,7 @@ unsigned sim_wake(const void *word, unsigned n)
 
 void sim_yield(void)
 {
-    sim_charge(sim_machine.yield);
+    sim_kernel(sim_machine.yield);
     if (n_waiting != 0 && wanted(sim_me->core)) {
         struct sim_thread *t = sim_me;
         t->clock = sim_now;
@@ -356,7 +358,7 @@ void sim_yield(void)
 void sim_pin(unsigned core)
 {
     struct sim_thread *t = sim_me;
-    sim_charge(sim_machine.yield);
+    sim_kernel(sim_machine.yield);
     t->pinned = core % sim_machine.cores;
     if (t->core == t->pinned)
         return;

@@ -2,12 +2,15 @@
 """The verb `sim`: a workload on simulated cores."""
 from __future__ import annotations
 
+import argparse
+import json
 import os
+import shutil
 import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
-from . import calibrate, known, matrix as matrices
+from . import calibrate, known, matrix as matrices, sim_where
 from .arguments import Parser
 from .build import Builder, MesonBuilder, Variant, build
 from .errors import GOOD, INTERNAL, Stop, nearest
@@ -21,7 +24,7 @@ MACHINE = "epyc7702x2"
 def parser() -> Parser:
     out = Parser(
         "sim",
-        usage="./tenter sim [--calibrate] [--machine M] [--cores N] [--seed S] [--scheduler SPEC] [--json -] "
+        usage="./tenter sim [--calibrate] [--machine M] [--cores N] [--seed S] [--scheduler SPEC] [--json -] [--traffic FILE] [--trace FILE] "
               "WORKLOAD [option...]",
         description="Run a workload on the cores of a machine that need not be there: the same "
                     "core, module and workload, each access to memory charged as that machine "
@@ -39,6 +42,10 @@ def parser() -> Parser:
     add("--scheduler", metavar="SPEC", default="fifo", help="module and knobs, as "
         "TENTER_SCHEDULER (default: fifo)")
     add("--json", metavar="-", choices=["-"], help="one JSON object on standard output")
+    add("--traffic", metavar="FILE", type=Path, help="a picture (.png, .pdf, .svg) of who handed "
+        "lines to whom")
+    add("--trace", metavar="FILE", type=Path, help="what ran when, in virtual time, for Perfetto "
+        "(ui.perfetto.dev) or chrome://tracing")
     add("--calibrate", action="store_true", help="measure this machine, write it to "
         f"{calibrate.FILE} as the machine 'host', and exit: a minute, in which nothing else should "
         "run")
@@ -106,6 +113,37 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     env = {**os.environ, "TENTER_MACHINE": where}
     if args.cores is not None:
         env["TENTER_CORES"] = str(args.cores)
-    sys.stdout.flush()
-    code = subprocess.run(command, env=env, check=False).returncode
-    return code if code >= 0 else INTERNAL
+    return run(command, env, built.programs[args.workload], args)
+
+
+def run(command: list[str], env: dict[str, str], program: Path, args: argparse.Namespace) -> int:
+    """Runs it, and makes of what it says what was asked for."""
+    machine_name = Path(env["TENTER_MACHINE"]).stem
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "where.json"
+        more = {"SIM_WHERE": str(file), **({"SIM_EVENTS": "1"} if args.trace else {})}
+        done = subprocess.run(command, env={**env, **more}, stdout=subprocess.PIPE, check=False)
+        text = done.stdout.decode(errors="replace")
+        where = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    if where is None:                               # --help, or it did not come to its end
+        print(text, end="")
+        return done.returncode if done.returncode >= 0 else INTERNAL
+    if args.json:
+        said = json.loads(text)
+        sim_where.name_record(said, program)
+        text = json.dumps(said) + "\n"
+    else:
+        text = sim_where.name_text(text, where, program)
+        if shutil.which("gdb") is None:
+            say(f"note: {sim_where.NO_GDB}")
+    print(text, end="")
+    if args.traffic:
+        sim_where.draw(where, machine_name, args.traffic)
+    if args.trace:
+        try:
+            args.trace.write_text(json.dumps(sim_where.trace(where, machine_name)), encoding="utf-8")
+        except OSError as error:
+            raise Stop(f"sim --trace {args.trace}: {error.strerror}") from error
+        if where["cut"]:
+            say("note: the trace ends early: it has a million events")
+    return done.returncode if done.returncode >= 0 else INTERNAL
