@@ -61,6 +61,8 @@ static const struct tn_knob variables[] = {{.name = "SCHEDULER"},
 #if defined(TN_PLATFORM_SIM)
                                            {.name = "MACHINE"},
                                            {.name = "CORES"},
+                                           {.name = "CAPACITIES", .choices = "0|1"},
+                                           {.name = "SMT", .choices = "0|1"},
 #endif
                                            {.name = "LIKWID"}};
 static const char *const families[] = {"TEST_", "CASE_", "TWIN_"};

@@ -22,7 +22,7 @@ _Static_assert(SIM_THREADS == 1 << ID_BITS, "a key holds a thread's number");
 struct sim_thread *sim_me;
 struct sim_core sim_cores[SIM_CORES], *sim_here = &sim_cores[0];
 uint32_t sim_core_number;
-uint64_t sim_now = SIM_START_NS * SIM_PS, sim_limit, sim_insns;
+uint64_t sim_now = SIM_START_NS * SIM_PS, sim_limit, sim_insns, sim_price;
 
 static struct sim_thread threads[SIM_THREADS];
 static int *error_at; /* errno of the one thread of the system */
@@ -97,9 +97,9 @@ static void get_core(struct sim_thread *t, uint64_t at)
     uint32_t core = t->pinned != SIM_NOWHERE ? t->pinned : t->core;
     t->clock = at;
     if (core == SIM_NOWHERE || !core_fits(t, core))
-        for (core = 0; core < sim_machine.cores && !core_fits(t, core); core++)
+        for (core = 0; core < sim_processors && !core_fits(t, core); core++)
             ;
-    if (core >= sim_machine.cores) {
+    if (core >= sim_processors) {
         t->state = SIM_WAITS;
         waiting[n_waiting++] = t;
         put(t, SIM_NEVER);
@@ -167,7 +167,13 @@ static void enter(struct sim_thread *t)
     sim_me = t;
     sim_now = t->clock;
     sim_limit = limit();
-    sim_core_number = t->core;
+    uint32_t n = sim_machine.cores, core = t->core;
+    if (__builtin_expect(sim_processors == n, 1)) {
+        sim_core_number = core;
+    } else { /* two threads of a core have its lines in common, and its units */
+        sim_core_number = core < n ? core : core - n;
+        sim_price = on_core[core < n ? core + n : core - n] != NULL ? sim_machine.smt : sim_machine.instruction;
+    }
     sim_here = &sim_cores[t->core];
 }
 
@@ -359,7 +365,7 @@ void sim_pin(unsigned core)
 {
     struct sim_thread *t = sim_me;
     sim_kernel(sim_machine.yield);
-    t->pinned = core % sim_machine.cores;
+    t->pinned = core % sim_processors;
     if (t->core == t->pinned)
         return;
     t->clock = sim_now;
@@ -370,7 +376,7 @@ void sim_pin(unsigned core)
 
 void sim_interrupt(void)
 {
-    for (uint32_t core = 0; core < sim_machine.cores; core++) {
+    for (uint32_t core = 0; core < sim_processors; core++) {
         struct sim_thread *t = on_core[core];
         if (t == NULL || t == sim_me)
             continue;
@@ -394,6 +400,7 @@ void sim_start(void *(*fn)(void *), void *arg)
         tree[i] = SIM_NEVER;
     dl_iterate_phdr(tls_find, NULL);
     error_at = &errno;
+    sim_price = sim_machine.instruction;
     struct sim_thread *first = make(fn, arg);
     if (first == NULL)
         sim_die(99, "no memory for the simulated program");

@@ -138,7 +138,7 @@ int simulated_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 {
     (void)pid;
     memset(set, 0, size);
-    for (unsigned i = 0; i < sim_machine.cores; i++)
+    for (unsigned i = 0; i < sim_processors; i++)
         CPU_SET_S(i, size, set);
     return 0;
 }
@@ -147,7 +147,7 @@ int simulated_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_se
 int simulated_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
     (void)thread;
-    for (unsigned i = 0; i < sim_machine.cores; i++)
+    for (unsigned i = 0; i < sim_processors; i++)
         if (CPU_ISSET_S(i, size, set)) {
             if (CPU_COUNT_S(size, set) == 1)
                 sim_pin(i);
@@ -211,19 +211,32 @@ static void keep_environment(void)
     qsort(environ, n, sizeof *environ, by_text);
 }
 
+static bool chosen(const char *name)
+{
+    const char *value = getenv(name);
+    if (value == NULL || strcmp(value, "0") == 0)
+        return false;
+    if (strcmp(value, "1") != 0)
+        sim_die(2, "%s=%s: 0 or 1", name, value);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     const char *machine = getenv("TENTER_MACHINE"), *cores = getenv("TENTER_CORES");
     char *end = NULL;
     unsigned long n = cores != NULL ? strtoul(cores, &end, 10) : 0;
-    if (cores != NULL && (*cores < '0' || *cores > '9' || *end != '\0' || n == 0 || n > SIM_CORES))
+    if (cores != NULL && (*cores < '0' || *cores > '9' || *end != '\0' || n == 0))
         sim_die(2, "TENTER_CORES=%s: how many of the machine's cores, 1 to %d", cores, SIM_CORES);
     sim_where_open();
     keep_environment();
     argument_count = argc;
     arguments = argv;
-    sim_machine_load(machine != NULL ? machine : "epyc7702x2", (unsigned)n);
+    sim_machine_load(machine != NULL ? machine : "epyc7702x2", n < UINT32_MAX ? (unsigned)n : UINT32_MAX,
+                     chosen("TENTER_SMT"));
     sim_lines_open();
+    if (chosen("TENTER_CAPACITIES"))
+        sim_capacities_open();
     sim_arena_open();
     sim_start(run_main, NULL);
     return 0;

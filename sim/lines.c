@@ -110,16 +110,28 @@ unsigned sim_lines_worst(uintptr_t *at, unsigned n)
 
 /* ---- an access ---- */
 
+/* The core has the line, as it must to read or write it, in an outer level of its caches: nobody else is concerned. */
+static uint64_t from_outer(struct sim_line *l)
+{
+    uint64_t took = sim_reach(sim_core_number, l);
+    sim_here->outer += took != 0;
+    return took;
+}
+
 static void miss(struct sim_line *l, enum sim_access how)
 {
     uint32_t me = sim_core_number;
     uint64_t bit = UINT64_C(1) << me % 64;
     bool have = l->owner == me + 1, alone = have || !others(l, me);
+    if (how == SIM_READ && (l->sharers[me / 64] & bit) != 0) { /* only with capacities */
+        wait_until(l, sim_now + from_outer(l));
+        return;
+    }
     if (how == SIM_UPDATE)
         sim_fence();
     uint64_t start = sim_now > l->busy ? sim_now : l->busy, took;
     if (have) {
-        took = 0;
+        took = sim_capacities ? from_outer(l) : 0;
     } else if (l->owner != 0) {
         took = sim_machine.transfer[sim_distance[me][l->owner - 1]];
         sim_traffic[l->owner - 1][me]++;
@@ -139,12 +151,16 @@ static void miss(struct sim_line *l, enum sim_access how)
     if (how == SIM_READ) {
         l->owner = alone && !have ? (uint16_t)(me + 1) : 0;
         l->sharers[me / 64] |= bit;
+        if (sim_capacities)
+            (void)sim_reach(me, l);
         wait_until(l, start + took);
         return;
     }
     for (unsigned i = 0; i < sim_words; i++)
         l->sharers[i] = i == me / 64 ? bit : 0;
     l->owner = (uint16_t)(me + 1);
+    if (sim_capacities && !have)
+        (void)sim_reach(me, l);
     if (how == SIM_WRITE) {
         store(l, start + took);
         return;

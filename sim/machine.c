@@ -11,34 +11,55 @@
 #include <string.h>
 
 struct sim_machine sim_machine;
+uint32_t sim_processors;
 uint32_t sim_words;
 uint8_t sim_distance[SIM_CORES][SIM_CORES];
 uint64_t sim_near[SIM_CORES][SIM_LAYERS][SIM_CORES / 64];
+
+static uint32_t transfers, ways, sharing, victim, reach; /* how many values there are */
 
 /* How a value is written: one or more times in nanoseconds, or whole numbers. */
 static const struct key {
     const char *name;
     enum { TIME, TIMES, NUMBER, NUMBERS } kind;
     void *to;
+    uint32_t *count; /* of several */
+    bool optional;
 } keys[] = {
-    {"cores", NUMBER, &sim_machine.cores},     {"layers", NUMBERS, sim_machine.width},
-    {"transfer", TIMES, sim_machine.transfer}, {"instruction", TIME, &sim_machine.instruction},
-    {"hit", TIME, &sim_machine.hit},           {"memory", TIME, &sim_machine.memory},
-    {"serve", TIME, &sim_machine.serve},       {"atomic", TIME, &sim_machine.atomic},
-    {"fence", TIME, &sim_machine.fence},       {"pause", TIME, &sim_machine.pause},
-    {"stores", NUMBER, &sim_machine.stores},   {"clock", TIME, &sim_machine.clock},
-    {"malloc", TIME, &sim_machine.malloc},     {"park", TIME, &sim_machine.park},
-    {"wake", TIME, &sim_machine.wake},         {"start", TIME, &sim_machine.start},
-    {"yield", TIME, &sim_machine.yield},       {"create", TIME, &sim_machine.create},
-    {"heavy", TIME, &sim_machine.heavy},       {"interrupt", TIME, &sim_machine.interrupt},
-    {"slice", TIME, &sim_machine.slice},
+    {"cores", NUMBER, &sim_machine.cores, NULL, false},
+    {"layers", NUMBERS, sim_machine.width, &sim_machine.layers, false},
+    {"transfer", TIMES, sim_machine.transfer, &transfers, false},
+    {"instruction", TIME, &sim_machine.instruction, NULL, false},
+    {"hit", TIME, &sim_machine.hit, NULL, false},
+    {"memory", TIME, &sim_machine.memory, NULL, false},
+    {"serve", TIME, &sim_machine.serve, NULL, false},
+    {"atomic", TIME, &sim_machine.atomic, NULL, false},
+    {"fence", TIME, &sim_machine.fence, NULL, false},
+    {"pause", TIME, &sim_machine.pause, NULL, false},
+    {"stores", NUMBER, &sim_machine.stores, NULL, false},
+    {"clock", TIME, &sim_machine.clock, NULL, false},
+    {"malloc", TIME, &sim_machine.malloc, NULL, false},
+    {"park", TIME, &sim_machine.park, NULL, false},
+    {"wake", TIME, &sim_machine.wake, NULL, false},
+    {"start", TIME, &sim_machine.start, NULL, false},
+    {"yield", TIME, &sim_machine.yield, NULL, false},
+    {"create", TIME, &sim_machine.create, NULL, false},
+    {"heavy", TIME, &sim_machine.heavy, NULL, false},
+    {"interrupt", TIME, &sim_machine.interrupt, NULL, false},
+    {"slice", TIME, &sim_machine.slice, NULL, false},
+    {"capacity", NUMBERS, sim_machine.capacity, &sim_machine.levels, true},
+    {"ways", NUMBERS, sim_machine.ways, &ways, true},
+    {"sharing", NUMBERS, sim_machine.sharing, &sharing, true},
+    {"victim", NUMBERS, sim_machine.victim, &victim, true},
+    {"reach", TIMES, sim_machine.reach, &reach, true},
+    {"smt", TIME, &sim_machine.smt, NULL, true},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
 static void value(const char *path, unsigned line, const struct key *k, const char *text)
 {
     bool times = k->kind == TIME || k->kind == TIMES, many = k->kind == TIMES || k->kind == NUMBERS;
-    unsigned n = 0, most = k->kind == TIMES ? SIM_LAYERS + 1 : SIM_LAYERS;
+    unsigned n = 0, most = k->optional ? SIM_LEVELS : k->kind == TIMES ? SIM_LAYERS + 1 : SIM_LAYERS;
     text += strspn(text, " [");
     while (*text != '\0' && *text != ']' && *text != '#') {
         char *end;
@@ -54,8 +75,8 @@ static void value(const char *path, unsigned line, const struct key *k, const ch
     }
     if (n == 0)
         sim_die(2, "%s:%u: %s has no value", path, line, k->name);
-    if (k->kind == NUMBERS)
-        sim_machine.layers = n;
+    if (k->count != NULL)
+        *k->count = n;
 }
 
 static void parse(const char *path, FILE *f)
@@ -76,8 +97,27 @@ static void parse(const char *path, FILE *f)
         value(path, line, &keys[i], text + name + 1);
     }
     for (unsigned i = 0; i < KEYS; i++)
-        if (!seen[i])
+        if (!seen[i] && !keys[i].optional)
             sim_die(2, "%s: the key '%s' is missing", path, keys[i].name);
+}
+
+static void check_caches(const char *path)
+{
+    uint32_t n = sim_machine.levels;
+    bool fit = ways == n && sharing == n && victim == n && reach == (n > 1 ? n - 1 : 0);
+    for (uint32_t i = 0; i < n && fit; i++) {
+        uint32_t lines = sim_machine.capacity[i] * (1024 / SIM_LINE);
+        fit = sim_machine.capacity[i] <= 1 << 20 && sim_machine.ways[i] != 0 && lines != 0 &&
+              lines % sim_machine.ways[i] == 0 && sim_machine.sharing[i] != 0 &&
+              sim_machine.sharing[i] <= SIM_CORES &&
+              (i > 0 || (sim_machine.sharing[0] == 1 && sim_machine.victim[0] == 0));
+    }
+    if (!fit)
+        sim_die(
+            2,
+            "%s: capacity, ways, sharing and victim have one value for each level of caches, reach has none for the "
+            "first, which is one core's; ways divide the lines of 64 bytes",
+            path);
 }
 
 static void lay_out(void)
@@ -93,7 +133,7 @@ static void lay_out(void)
         }
 }
 
-void sim_machine_load(const char *name, unsigned cores)
+void sim_machine_load(const char *name, unsigned cores, bool smt)
 {
     char path[1024];
     bool is_path = strchr(name, '/') != NULL;
@@ -112,9 +152,15 @@ void sim_machine_load(const char *name, unsigned cores)
         sim_die(2, "%s: cores: 1 to %d", path, SIM_CORES);
     if (sim_machine.stores == 0 || sim_machine.stores > 64)
         sim_die(2, "%s: stores: 1 to 64", path);
+    check_caches(path);
     if (cores > sim_machine.cores)
         sim_die(2, "%u cores: the machine '%s' has %u", cores, sim_machine.name, sim_machine.cores);
     sim_machine.cores = cores != 0 ? cores : sim_machine.cores;
+    if (smt && sim_machine.smt == 0)
+        sim_die(2, "the machine '%s' says nothing of two threads on a core (smt)", sim_machine.name);
+    if (smt && 2 * sim_machine.cores > SIM_CORES)
+        sim_die(2, "%u cores with two threads each: at most %d threads", sim_machine.cores, SIM_CORES);
+    sim_processors = sim_machine.cores * (smt ? 2 : 1);
     sim_words = (sim_machine.cores + 63) / 64;
     lay_out();
 }

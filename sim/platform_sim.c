@@ -87,7 +87,7 @@ void tn_thread_guard(void (*lost)(void))
 
 unsigned tn_processors(void)
 {
-    return sim_machine.cores;
+    return sim_processors;
 }
 
 int tn_pin(unsigned n)

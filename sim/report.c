@@ -41,7 +41,7 @@ static double seconds(const struct timeval *t)
 static struct sim_core sum(void)
 {
     struct sim_core all = {0};
-    for (unsigned i = 0; i < sim_machine.cores; i++) {
+    for (unsigned i = 0; i < sim_processors; i++) {
         const struct sim_core *c = &sim_cores[i];
         all.instructions += c->instructions;
         all.accesses += c->accesses;
@@ -49,6 +49,8 @@ static struct sim_core sum(void)
         all.transfers += c->transfers;
         all.shared += c->shared;
         all.cold += c->cold;
+        all.outer += c->outer;
+        all.lost += c->lost;
     }
     return all;
 }
@@ -129,6 +131,9 @@ void tn_simulated(bool json)
                " from memory; waited for them %.3f ms in all (host: %.2f s, %.1f M accesses/s)\n",
                sim_machine.name, sim_machine.cores, (double)elapsed / 1e6, all.instructions, all.accesses,
                all.transfers, all.shared, all.cold, (double)(all.stall / SIM_PS) / 1e6, cpu, rate / 1e6);
+    if (sim_capacities && !json)
+        printf("  capacities: %" PRIu64 " lines found in an outer cache, %" PRIu64 " fell out of the last one\n",
+               all.outer, all.lost);
     workers(json, elapsed);
     if (json)
         printf("],\n \"lines\": [");
@@ -148,5 +153,7 @@ void tn_simulated(bool json)
     tn_symbols_close();
     sim_where_write(worst, lines);
     if (json)
-        printf("], \"host\": {\"cpu_s\": %.3f, \"accesses_per_s\": %.0f}}", cpu, rate);
+        printf("], \"processors\": %u, \"capacities\": %s, \"outer\": %" PRIu64 ", \"lost\": %" PRIu64
+               ", \"host\": {\"cpu_s\": %.3f, \"accesses_per_s\": %.0f}}",
+               sim_processors, sim_capacities ? "true" : "false", all.outer, all.lost, cpu, rate);
 }

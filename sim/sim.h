@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_CORES = 256, SIM_THREADS = 1024, SIM_LAYERS = 4, SIM_LINE = 64 };
+enum { SIM_CORES = 256, SIM_THREADS = 1024, SIM_LAYERS = 4, SIM_LEVELS = 3, SIM_LINE = 64 };
 
 #define SIM_NEVER    UINT64_MAX
 #define SIM_PS       UINT64_C(1000)       /* in a nanosecond */
@@ -35,25 +35,34 @@ struct sim_machine {
     uint64_t create, heavy, interrupt; /* a thread; a heavy fence; what it costs each other core */
     uint64_t slice;                    /* after which a core is taken from a thread if another waits for it */
     uint32_t stores;                   /* stores that may be under way before a core waits */
+    /* Of each level of caches, the first one first; 0 levels: the file says nothing of them. */
+    uint32_t levels, capacity[SIM_LEVELS], ways[SIM_LEVELS]; /* KiB; lines of a set */
+    uint32_t sharing[SIM_LEVELS], victim[SIM_LEVELS]; /* cores that share one; filled by what the one before drops */
+    uint64_t reach[SIM_LEVELS];                       /* of a line there, from the second level on */
+    uint64_t smt; /* one instruction while the core's other thread runs; 0: the file says nothing of that */
 };
 
 extern struct sim_machine sim_machine;
-extern uint32_t sim_words;                                       /* of 64 cores, that the machine has */
+extern uint32_t
+    sim_processors;        /* that run a thread each: the cores, with --smt twice; n and n + cores are one core's */
+extern uint32_t sim_words; /* of 64 cores, that the machine has */
 extern uint8_t sim_distance[SIM_CORES][SIM_CORES];               /* the first layer that holds both */
 extern uint64_t sim_near[SIM_CORES][SIM_LAYERS][SIM_CORES / 64]; /* the cores of that layer around one */
 
 /* By its name (a file in the folder of machines) or by a path; `cores` 0: all it has. Ends the process (2) with one line
  * if that is not possible. */
-void sim_machine_load(const char *name, unsigned cores);
+void sim_machine_load(const char *name, unsigned cores, bool smt);
 
 /* ---- engine.c: threads and cores ---- */
 
+/* Of each processor: of each core, or with --smt of each of its two threads. */
 struct sim_core {
     _Alignas(64) uint64_t instructions, accesses, busy; /* busy: had a thread for so long */
     uint64_t stall;                                     /* of that, waited for lines, stores and fences */
     uint64_t stored[64], next_store;                    /* when the stores under way are over */
     uint64_t drained;                                   /* when the last of them is */
     uint64_t transfers, shared, cold;                   /* lines taken from another core; copied; from memory */
+    uint64_t outer, lost;                               /* lines found in an outer level; that fell out of the last */
 };
 
 struct sim_thread {
@@ -76,7 +85,7 @@ extern uint32_t sim_core_number;
 
 /* The clock of the thread that runs, how far it may go before another one is behind it, and the instructions that it has
  * executed since its clock was last right (counted by what bin/as has put into the program). */
-extern uint64_t sim_now, sim_limit, sim_insns;
+extern uint64_t sim_now, sim_limit, sim_insns, sim_price; /* of an instruction now */
 
 void sim_start(void *(*fn)(void *), void *arg); /* runs fn(arg) as thread 0; does not return */
 void sim_turn(void);                            /* let others act until this thread has the smallest clock */
@@ -92,7 +101,7 @@ unsigned sim_running(void);
 static inline void sim_settle(void)
 {
     sim_here->instructions += sim_insns;
-    sim_now += sim_insns * sim_machine.instruction;
+    sim_now += sim_insns * sim_price;
     sim_insns = 0;
 }
 
@@ -131,6 +140,15 @@ void sim_lines_open(void);
 void sim_miss(struct sim_line *l, enum sim_access how, uintptr_t at, const void *pc); /* by the code before `pc` */
 void sim_fence(void); /* wait for the stores under way */
 
+/* ---- capacity.c: what the caches hold, with --capacities ---- */
+
+extern bool sim_capacities;
+void sim_capacities_open(void);
+bool sim_at_hand(uint32_t core, const struct sim_line *l); /* in the first level */
+
+/* What it takes to bring a line that the core has to its first level, which is done. */
+uint64_t sim_reach(uint32_t core, const struct sim_line *l);
+
 /* Inlined, so that the return address is that of what the program calls. */
 #define SIM_INSIDE static inline __attribute__((always_inline))
 
@@ -140,7 +158,7 @@ SIM_INSIDE void sim_touch_line(uintptr_t at, enum sim_access how)
     sim_here->accesses++;
     bool mine = how == SIM_READ ? (l->sharers[sim_core_number / 64] >> (sim_core_number % 64) & 1) != 0
                                 : how == SIM_WRITE && l->owner == sim_core_number + 1;
-    if (__builtin_expect(mine, 1))
+    if (__builtin_expect(mine && (!sim_capacities || sim_at_hand(sim_core_number, l)), 1))
         sim_now += sim_machine.hit;
     else
         sim_miss(l, how, at, __builtin_return_address(0));

@@ -39,7 +39,7 @@ void probe_expect(unsigned long ns, const char *what)
 unsigned long probe_transfers(void)
 {
     unsigned long n = 0;
-    for (unsigned i = 0; i < sim_machine.cores; i++)
+    for (unsigned i = 0; i < sim_processors; i++)
         n += sim_cores[i].transfers;
     return n;
 }

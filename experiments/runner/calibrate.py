@@ -118,9 +118,9 @@ def _numbers(text: str | None) -> set[int]:
 
 
 def topology(cpu: str = "/sys/devices/system/cpu", allowed: set[int] | None = None
-             ) -> tuple[list[int], list[tuple[int, str, int]], list[str]]:
+             ) -> tuple[list[int], list[tuple[int, str, int]], list[tuple[int, int, int]]]:
     """The cores (one processor of each), the layers as (cores together, why, a core to be measured with), and the caches
-    in words."""
+    of each level as (KiB, ways, cores that share one)."""
     mine = allowed if allowed is not None else os.sched_getaffinity(0)
     cores: list[int] = []
     seen: set[int] = set()
@@ -128,7 +128,8 @@ def topology(cpu: str = "/sys/devices/system/cpu", allowed: set[int] | None = No
         if n not in seen:
             cores.append(n)
             seen |= _numbers(environment.read(f"{cpu}/cpu{n}/topology/thread_siblings_list")) or {n}
-    caches, groups = [], []
+    caches: list[tuple[int, int, int]] = []
+    groups = []
     first = cores[0]
     for index in range(8):
         folder = f"{cpu}/cpu{first}/cache/index{index}"
@@ -136,12 +137,16 @@ def topology(cpu: str = "/sys/devices/system/cpu", allowed: set[int] | None = No
         if level is None or kind == "Instruction":
             continue
         sharing = _numbers(environment.read(f"{folder}/shared_cpu_list")) & set(cores)
-        caches.append(f"L{level} {environment.read(f'{folder}/size')} of {len(sharing)} cores")
+        size = (environment.read(f"{folder}/size") or "0").rstrip("K")
+        caches.append((int(size) if size.isdigit() else 0, environment.number(f"{folder}/ways_of_associativity") or 0,
+                       len(sharing)))
         groups.append((sharing, f"share the cache of level {level}"))
-    if not caches:                                  # a guest is told less
-        caches = [f"L{level} {os.sysconf(name) >> 10}K" for level, name in
-                  ((1, "SC_LEVEL1_DCACHE_SIZE"), (2, "SC_LEVEL2_CACHE_SIZE"), (3, "SC_LEVEL3_CACHE_SIZE"))
-                  if name in os.sysconf_names and os.sysconf(name) > 0]
+    if not caches and cpu.startswith("/sys/"):      # a guest is told less
+        def system(level: str, what: str) -> int:
+            said = environment.first_line("getconf", f"LEVEL{level}_{what}") or ""
+            return int(said) if said.isdigit() else 0
+        caches = [(system(x, "SIZE") >> 10, system(x, "ASSOC"), len(cores) if x[0] == "3" else 1)
+                  for x in ("1_DCACHE", "2_CACHE", "3_CACHE")]
     groups.append((_numbers(environment.read(f"{cpu}/cpu{first}/topology/package_cpus_list")) & set(cores),
                    "a socket"))
     groups.append((set(cores), "all"))
@@ -257,6 +262,17 @@ class Calibration:
             self.notes.append(f"{name}: its kernel is faster here than the simulator's without it; 0 is taken")
         self.keep(name, max(value, 0.0), samples[name], "its kernel")
 
+    def caches(self, found: list[tuple[int, int, int]]) -> None:
+        """What the system says of the caches, where it is all there: as many levels, whose ways divide their lines."""
+        figures = self.machine.figures
+        if len(found) == len(figures["capacity"].value) and found[0][2] == 1 and all(
+                ways and kib * 16 % ways == 0 and sharing for kib, ways, sharing in found):
+            for name, values in zip(("capacity", "ways", "sharing"), zip(*found)):
+                figures[name] = Figure(list(values), "of each level of caches [S]")
+        else:
+            self.notes.append("the system does not say all of its caches: "
+                              f"{', '.join(f'{kib} KiB in {ways} ways' for kib, ways, _n in found) or 'nothing'}")
+
     def layers(self, cores: list[int], layers: list[tuple[int, str, int]], passes: dict[int, list[float]]) -> None:
         """Distances. The first is solved for; the farther ones are in proportion of their round trips."""
         wide = [width for width, _why, _core in layers] or [1]
@@ -311,12 +327,12 @@ def calibrate(root: Path, run: Run, scratch: Path, processors: list[int] | None 
     for name in SOLVED:
         out.solve(name, samples)
     out.layers(cores, layers, passes)
+    out.caches(caches)
     out.notes.append("not measurable from here: " + ", ".join(
         k for k, f in out.machine.figures.items() if f.comment.endswith("[D]") and k not in SOLVED + DIRECT))
     date = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     out.machine.head = [
         f"This machine: {environment.cpu_model() or 'unknown processor'}, {len(cores)} cores, calibrated {date}.",
-        f"Caches: {'; '.join(caches) or 'unknown'}.",
         f"Sources: [M] measured by ./tenter sim --calibrate; [S] the system says so; [D] the default, of {DEFAULTS}.",
         *(f"Note: {note}." for note in out.notes)]
     return out

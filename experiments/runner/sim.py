@@ -24,7 +24,8 @@ MACHINE = "epyc7702x2"
 def parser() -> Parser:
     out = Parser(
         "sim",
-        usage="./tenter sim [--calibrate] [--machine M] [--cores N] [--seed S] [--scheduler SPEC] [--json -] [--traffic FILE] [--trace FILE] "
+        usage="./tenter sim [--machine M] [--cores N] [--capacities] [--smt] [--seed S] [--scheduler SPEC] [--json -] "
+              "[--traffic FILE] [--trace FILE] [--calibrate] "
               "WORKLOAD [option...]",
         description="Run a workload on the cores of a machine that need not be there: the same "
                     "core, module and workload, each access to memory charged as that machine "
@@ -38,6 +39,10 @@ def parser() -> Parser:
     add("--machine", metavar="M", default=MACHINE, help="a name that --list shows, or a path to a "
         f"file of the same kind (default: {MACHINE})")
     add("--cores", metavar="N", type=int, help="use the first N of its cores (default: all)")
+    add("--capacities", action="store_true", help="caches hold no more than the machine's do "
+        "(default: all that a core has had and no other has taken)")
+    add("--smt", action="store_true", help="two threads a core, which share its caches and its "
+        "units")
     add("--seed", metavar="S", type=int, help="seed of every random choice of the workload")
     add("--scheduler", metavar="SPEC", default="fifo", help="module and knobs, as "
         "TENTER_SCHEDULER (default: fifo)")
@@ -113,6 +118,9 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     env = {**os.environ, "TENTER_MACHINE": where}
     if args.cores is not None:
         env["TENTER_CORES"] = str(args.cores)
+    for name, chosen in (("CAPACITIES", args.capacities), ("SMT", args.smt)):
+        if chosen:
+            env[f"TENTER_{name}"] = "1"
     return run(command, env, built.programs[args.workload], args)
 
 

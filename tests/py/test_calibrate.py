@@ -49,7 +49,7 @@ class Fake:
 
 class Solving(unittest.TestCase):
     def calibrated(self, run: Fake, layers: int = 1) -> tuple[dict[str, Any], str]:
-        where = ([0, 1][:layers + 1], [(2, "a socket", 1)][:layers], ["L1 32K of 1"])
+        where = ([0, 1][:layers + 1], [(2, "a socket", 1)][:layers], [(32, 8, 1), (1024, 16, 1), (8192, 16, 2)])
         with tempfile.TemporaryDirectory() as scratch, mock.patch.object(calibrate, "topology", lambda **_: where), \
                 mock.patch.object(calibrate, "say", lambda text: None):
             text = calibrate.calibrate(ROOT, run, Path(scratch)).machine.text()
@@ -61,6 +61,7 @@ class Solving(unittest.TestCase):
             found = figure[name][0] if isinstance(figure[name], list) else figure[name]
             self.assertAlmostEqual(float(found) / value, 1, delta=0.03, msg=name)
         self.assertEqual((figure["cores"], figure["layers"], len(figure["transfer"])), (2, [2], 2))
+        self.assertEqual((figure["capacity"], figure["sharing"]), ([32, 1024, 8192], [1, 1, 2]))
         self.assertEqual(set(figure), set(calibrate.defaults(ROOT)), "each key of a machine, and no other")
         for line in text.splitlines():
             if not line.startswith("#"):
@@ -91,14 +92,15 @@ class Solving(unittest.TestCase):
                                     ("topology/package_cpus_list", "0-3,8-11" if core < 4 else "4-7,12-15"),
                                     ("topology/physical_package_id", str(core // 4)),
                                     ("cache/index0/level", "3"), ("cache/index0/type", "Unified"),
-                                    ("cache/index0/size", "16M"),
+                                    ("cache/index0/size", "16384K"),
+                                    ("cache/index0/ways_of_associativity", "16"),
                                     ("cache/index0/shared_cpu_list", f"{core // 2 * 2}-{core // 2 * 2 + 1}")):
                     file = Path(folder) / f"cpu{n}" / name
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_text(value + "\n", encoding="utf-8")
             cores, layers, caches = calibrate.topology(folder, set(range(16)))
             self.assertEqual((cores, [(w, c) for w, _y, c in layers]), (list(range(8)), [(2, 1), (4, 2), (8, 4)]))
-            self.assertEqual(caches, ["L3 16M of 2 cores"])
+            self.assertEqual(caches, [(16384, 16, 2)])
 
 
 class Files(unittest.TestCase):

@@ -122,6 +122,32 @@ class Runs(unittest.TestCase):
         self.assertEqual(json.dumps(first), json.dumps(again))
         self.assertNotEqual(first["samples"], other["samples"])
 
+    def test_capacities(self) -> None:
+        """Caches that are full cost time; without the option nothing falls out."""
+        free, full = self.record("--cores", "4", *SMALL), self.record("--capacities", "--cores", "4", *SMALL)
+        self.assertEqual((free["sim"]["capacities"], free["sim"]["outer"], free["sim"]["lost"]), (False, 0, 0))
+        self.assertIs(full["sim"]["capacities"], True)
+        self.assertGreater(full["sim"]["outer"], 1000)
+        self.assertGreater(full["sim"]["stall_ns"], free["sim"]["stall_ns"])
+
+    def test_smt(self) -> None:
+        """Two threads a core: eight workers on four cores are slower than on eight."""
+        times = {}
+        for cores, smt in ((4, False), (4, True), (8, False)):
+            said = self.record("--cores", str(cores), *(["--smt"] if smt else []), *SMALL[:1], "--work", "2000", *SMALL[1:])
+            self.assertEqual(said["sim"]["processors"], cores * (1 + smt))
+            self.assertEqual(said["params"]["workers"], cores * (1 + smt))
+            times[cores, smt] = [s["value"] for s in said["samples"] if s["metric"] == "time"][0]
+        self.assertLess(times[8, False], times[4, True])
+
+    def test_arrivals(self) -> None:
+        """An open load goes by the simulated clock: its rate is kept, and idle time costs none of the host's."""
+        said = self.record("--cores", "4", "packet", "--packets", "300", "--reps", "1", "--warmup", "0",
+                           "--rate", "100000")
+        self.assertEqual(said["status"], "ok", said)
+        rate = [s["value"] for s in said["samples"] if s["metric"] == "throughput"][0]
+        self.assertAlmostEqual(rate / 100000, 1, delta=0.05)
+
     def test_lines_are_named(self) -> None:
         lines = self.record("--cores", "32", *SMALL)["sim"]["lines"]
         self.assertTrue(any("tn_sched_alloc" in line["line"] for line in lines), lines)
@@ -160,6 +186,8 @@ class Runs(unittest.TestCase):
             for change, said in ((("hit: 0.3", "hit: fast"), "hit: one time(s) in ns, from 0 to 1e9"),
                                  (("hit:", "hits:"), "there is no key 'hits'"),
                                  (("hit: 0.3", ""), "the key 'hit' is missing"),
+                                 (("ways: [8, 8, 16]", "ways: [8, 8]"), "one value for each level of caches"),
+                                 (("capacity: [32, 512, 16384]", ""), "one value for each level of caches"),
                                  (("cores: 128", "cores: 500"), "cores: 1 to 256")):
                 bad.write_text(text.replace(*change), encoding="utf-8")
                 done = tenter("--machine", str(bad), *SMALL)
@@ -167,10 +195,20 @@ class Runs(unittest.TestCase):
                 lines = [x for x in done.stderr.splitlines() if x.startswith("tenter:")]
                 self.assertEqual(len(lines), 1, done.stderr)
                 self.assertIn(said, lines[0])
+            kept = [x for x in text.splitlines() if not x.startswith(("capacity", "ways", "sharing", "victim", "reach"))]
+            bad.write_text("\n".join(kept) + "\n", encoding="utf-8")
+            done = tenter("--machine", str(bad), "--capacities", *SMALL)
+            self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
+                2, "tenter: the machine 'bad' says nothing of its caches (capacity, ways, sharing, victim, reach)"))
         done = tenter(*SMALL, env={"TENTER_CORES": "many"})
         self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
             2, "tenter: TENTER_CORES=many: how many of the machine's cores, 1 to 256"))
+        done = tenter(*SMALL, env={"TENTER_SMT": "yes"})
+        self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (2, "tenter: TENTER_SMT=yes: 0 or 1"))
         for argv, code, said in ((["--cores", "129", *SMALL], 2, "129 cores: the machine 'epyc7702x2' has 128"),
+                                 (["--cores", "999", *SMALL], 2, "999 cores: the machine 'epyc7702x2' has 128"),
+                                 (["--machine", "e5410x2", "--smt", *SMALL], 2,
+                                  "the machine 'e5410x2' says nothing of two threads on a core (smt)"),
                                  ([*SMALL, "--clock", "tsc"], 77, "no counter"),
                                  ([*SMALL, "--counters", "perf"], 77, "a simulated machine has none"),
                                  (["stacks"], 2, "stacks is not to be simulated: there is no program 'stacks'")):
