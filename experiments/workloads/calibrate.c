@@ -266,7 +266,7 @@ static void start_peer(struct tn_thread *t, void *(*fn)(void *))
 
 static void pin_peer(void)
 {
-    tn_pin((unsigned)bench_int(bench, "peer"));
+    bench_pin((unsigned)bench_int(bench, "peer"));
 }
 
 static void *returner(void *arg)
@@ -402,7 +402,7 @@ static double fence_lost(uint64_t ops)
 /* Two that never give way share a core: for how long one has it. Looks at the clock tell. */
 static void *hog(void *arg)
 {
-    tn_pin(0);
+    bench_pin(0);
     while (get(&stop) == 0)
         bench_now();
     return arg;
@@ -469,7 +469,7 @@ int main(int argc, char **argv)
     bench = &b;
     micro_start(&b, argc, argv, cases, sizeof cases / sizeof *cases, NULL, 0);
     bench_binary_peer(&b, MICRO_RUNTIME, "1", ""); /* no runtime of fibres runs here */
-    tn_pin(0);
+    bench_pin(0);
     micro_measure(cases, sizeof cases / sizeof *cases);
     return micro_finish();
 }

@@ -130,7 +130,7 @@ static void *taker(void *arg)
 {
     struct pass *p = arg;
     void *out[MOST];
-    tn_pin(1);
+    bench_pin(1);
     for (uint64_t done = 0; done < p->ops;) {
         size_t n = p->face->take(p->q, MOST, out);
         if (n == 0)
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
     bench = &b;
     micro_start(&b, argc, argv, cases, sizeof cases / sizeof *cases, NULL, 0);
     bench_binary_peer(&b, MICRO_RUNTIME, "1", ""); /* no runtime of fibres runs here */
-    tn_pin(0);
+    bench_pin(0);
     micro_measure(cases, sizeof cases / sizeof *cases);
     return micro_finish();
 }
