@@ -41,6 +41,9 @@ SOLVED = ("clock", "pause", "atomic", "fence", "malloc", "yield", "park", "trans
 DIRECT = ("memory", "slice")
 TWO = ("transfer", "wake", "start", "heavy", "interrupt")
 
+ONE_CORE = ("--reps", "25", "--warmup", "1", "--ms", "1")
+TWO_CORES = ("--reps", "9", "--warmup", "1", "--ms", "20")
+
 Samples = dict[str, list[float]]
 #: runs the kernels: (here, or simulated with that machine file; arguments) -> samples
 Run = Callable[["Path | None", list[str]], Samples]
@@ -309,13 +312,14 @@ def calibrate(root: Path, run: Run, scratch: Path, processors: list[int] | None 
     samples: Samples = {}
     for i in range(INVOCATIONS):
         say(f"measuring, {i + 1} of {INVOCATIONS}")
-        said = run(None, ["--case", ",".join(names), "--reps", "25", "--warmup", "1", "--ms", "1", "--peer", str(peer)])
+        said = run(None, ["--case", ",".join(n for n in names if n not in TWO), *ONE_CORE])
+        if two:                                     # a repetition starts a thread: longer ones
+            said.update(run(None, ["--case", ",".join(TWO), *TWO_CORES, "--peer", str(peer)]))
         for name, values in said.items():
             samples.setdefault(name, []).extend(values)
     passes = {layers[0][2]: samples["transfer"]} if two and "transfer" in samples else {}
     for _width, _why, core in layers[1:]:
-        passes[core] = run(None, ["--case", "transfer", "--reps", "25", "--warmup", "1", "--ms", "1",
-                                  "--peer", str(rank.get(core, core))])["transfer"]
+        passes[core] = run(None, ["--case", "transfer", *TWO_CORES, "--peer", str(rank.get(core, core))])["transfer"]
     out = Calibration(root, run, scratch)
     if not two:
         out.notes.append(f"one core only: {', '.join(TWO)} could not be measured")

@@ -261,7 +261,9 @@ static void start_peer(struct tn_thread *t, void *(*fn)(void *))
     put(&word, 0);
     put(&other, 0);
     put(&stop, 0);
+    bench_confine(bench_processors()); /* who is made inherits this, and shall not have to wait for processor 0 */
     launch(t, fn);
+    bench_pin(0);
 }
 
 static void pin_peer(void)

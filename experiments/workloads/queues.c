@@ -123,7 +123,7 @@ struct pass {
     const struct queue *face;
     void *q;
     uint64_t ops, sum;
-    _Alignas(128) _Atomic(uint64_t) taken;
+    _Alignas(128) _Atomic(uint64_t) taken, there;
 };
 
 static void *taker(void *arg)
@@ -131,6 +131,7 @@ static void *taker(void *arg)
     struct pass *p = arg;
     void *out[MOST];
     bench_pin(1);
+    atomic_store_explicit(&p->there, 1, memory_order_release); /* Q1 */
     for (uint64_t done = 0; done < p->ops;) {
         size_t n = p->face->take(p->q, MOST, out);
         if (n == 0)
@@ -149,8 +150,12 @@ static double pass(const struct queue *face, uint64_t ops)
     struct pass p = {.face = face, .q = make(face), .ops = ops};
     struct tn_thread t;
     uint64_t seen = 0, sum = 0;
+    bench_confine(bench_processors()); /* the other one shall not have to wait for processor 0 */
     if (tn_thread_create(&t, taker, &p) != 0)
         bench_die(bench, BENCH_INTERNAL, "no thread");
+    bench_pin(0);
+    while (atomic_load_explicit(&p.there, memory_order_acquire) == 0) /* Q1 */
+        bench_relax();
     uint64_t begin = bench_now();
     for (uint64_t i = 0; i < ops; i++) {
         while (i - seen == CAPACITY / 2) {
