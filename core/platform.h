@@ -37,6 +37,16 @@ bool tn_thread_sleeps(uint32_t number);
  * another number belongs to a parent. The child's only thread is a plain one: tn_self() is NULL there. */
 unsigned tn_process(void);
 
+/* The calling thread goes on with this fibre, or with none: what the simulator draws. */
+#if defined(TN_PLATFORM_SIM)
+void tn_runs(const void *fibre);
+#else
+static inline void tn_runs(const void *fibre)
+{
+    (void)fibre;
+}
+#endif
+
 /* The one thread-local of the tree: what this thread is to Tenter (its worker), NULL on any other thread.
  * Read anew after every switch of stacks and never kept across one: the fibre may be on another thread then. */
 #if defined(TN_PLATFORM_LINUX)

@@ -171,6 +171,7 @@ static inline struct worker *switch_to(struct worker *w, struct fibre *from, str
 static inline void enter(struct worker *w, struct fibre *f)
 {
     w->current = f;
+    tn_runs(f);
     f->pub.home = &w->pub;
     COUNT(w, COUNT_SWITCH);
     if (TN_SCHED(cluster_of(w->pub.cluster))->running != NULL)
@@ -247,9 +248,11 @@ static inline struct worker *stop_current(struct worker *w, struct fibre *next, 
     w->after_why = why;
     w->after_fibre = self;
     leaving(w, self, what == AFTER_EXIT ? TN_SPAWNED : why);
-    if (next != NULL)
+    if (next != NULL) {
         enter(w, next);
-    else
+    } else {
         w->current = NULL;
+        tn_runs(NULL);
+    }
     return switch_to(w, self, next != NULL ? next : &w->loop, dying);
 }

@@ -72,13 +72,16 @@ static void grow(uint32_t number)
         tree[i] = tree[2 * i] < tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
 }
 
-/* How far the thread that runs may go: to the smallest key of the others. Its own is not in the tree. */
+/* How far the thread that runs may go: to the smallest key of the others (its own is not in the tree), and while one waits
+ * for a core to the end of its slice. */
 static uint64_t limit(void)
 {
+    uint64_t most = n_waiting != 0 ? sim_me->since + sim_machine.slice : SIM_NEVER;
     if (tree[1] == SIM_NEVER)
-        return SIM_NEVER;
+        return most;
     uint64_t clock = tree[1] >> ID_BITS;
-    return (tree[1] & (SIM_THREADS - 1)) < sim_me->id ? clock - 1 : clock;
+    clock = (tree[1] & (SIM_THREADS - 1)) < sim_me->id ? clock - 1 : clock;
+    return clock < most ? clock : most;
 }
 
 /* ---- cores ---- */
@@ -106,6 +109,7 @@ static void get_core(struct sim_thread *t, uint64_t at)
     t->core = core;
     t->state = SIM_RUNS;
     t->since = t->clock;
+    sim_on_core(t);
     put(t, t->clock);
 }
 
@@ -115,6 +119,7 @@ static void free_core(struct sim_thread *t)
     uint32_t core = t->core;
     on_core[core] = NULL;
     sim_cores[core].busy += t->clock - t->since;
+    sim_off_core(t);
     for (uint32_t i = 0; i < n_waiting; i++) {
         struct sim_thread *next = waiting[i];
         if (!core_fits(next, core))
@@ -224,7 +229,7 @@ static void begin(void)
 {
     struct sim_thread *t = sim_me;
     t->result = t->fn(t->arg);
-    sim_charge(sim_machine.park);
+    sim_kernel(sim_machine.park);
     t->clock = sim_now;
     t->state = SIM_ENDED;
     if (t->joiner != NULL)
@@ -294,7 +299,7 @@ static struct sim_thread *make(void *(*fn)(void *), void *arg)
 
 struct sim_thread *sim_create(void *(*fn)(void *), void *arg)
 {
-    sim_charge(sim_machine.create);
+    sim_kernel(sim_machine.create);
     struct sim_thread *t = make(fn, arg);
     if (t != NULL) {
         get_core(t, sim_now + sim_machine.start);
@@ -316,7 +321,7 @@ static void leave(uint64_t deadline)
 
 void *sim_join(struct sim_thread *t)
 {
-    sim_charge(sim_machine.park);
+    sim_kernel(sim_machine.park);
     if (t->state != SIM_ENDED) {
         t->joiner = sim_me;
         leave(SIM_NEVER);
@@ -351,7 +356,7 @@ unsigned sim_wake(const void *word, unsigned n)
 
 void sim_yield(void)
 {
-    sim_charge(sim_machine.yield);
+    sim_kernel(sim_machine.yield);
     if (n_waiting != 0 && wanted(sim_me->core)) {
         struct sim_thread *t = sim_me;
         t->clock = sim_now;
@@ -364,7 +369,7 @@ void sim_yield(void)
 void sim_pin(unsigned core)
 {
     struct sim_thread *t = sim_me;
-    sim_charge(sim_machine.yield);
+    sim_kernel(sim_machine.yield);
     t->pinned = core % sim_processors;
     if (t->core == t->pinned)
         return;

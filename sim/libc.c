@@ -95,7 +95,7 @@ int simulated_nanosleep(const struct timespec *how_long, struct timespec *left);
 int simulated_nanosleep(const struct timespec *how_long, struct timespec *left)
 {
     (void)left;
-    sim_charge(sim_machine.park);
+    sim_kernel(sim_machine.park);
     sim_sleep(NULL, sim_now + ((uint64_t)how_long->tv_sec * 1000000000 + (uint64_t)how_long->tv_nsec) * SIM_PS);
     return 0;
 }
@@ -119,7 +119,7 @@ long simulated_syscall(long number, ...)
         errno = ENOSYS;
         return -1;
     }
-    sim_charge(sim_machine.park);
+    sim_kernel(sim_machine.park);
     *to = time_of(sim_now);
     return 0;
 }
@@ -228,6 +228,7 @@ int main(int argc, char **argv)
     unsigned long n = cores != NULL ? strtoul(cores, &end, 10) : 0;
     if (cores != NULL && (*cores < '0' || *cores > '9' || *end != '\0' || n == 0))
         sim_die(2, "TENTER_CORES=%s: how many of the machine's cores, 1 to %d", cores, SIM_CORES);
+    sim_where_open();
     keep_environment();
     argument_count = argc;
     arguments = argv;

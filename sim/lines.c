@@ -118,7 +118,7 @@ static uint64_t from_outer(struct sim_line *l)
     return took;
 }
 
-void sim_miss(struct sim_line *l, enum sim_access how)
+static void miss(struct sim_line *l, enum sim_access how)
 {
     uint32_t me = sim_core_number;
     uint64_t bit = UINT64_C(1) << me % 64;
@@ -134,6 +134,7 @@ void sim_miss(struct sim_line *l, enum sim_access how)
         took = sim_capacities ? from_outer(l) : 0;
     } else if (l->owner != 0) {
         took = sim_machine.transfer[sim_distance[me][l->owner - 1]];
+        sim_traffic[l->owner - 1][me]++;
         transferred(l);
     } else if (alone) {
         took = sim_machine.memory;
@@ -167,4 +168,12 @@ void sim_miss(struct sim_line *l, enum sim_access how)
     wait_until(l, start + took);
     sim_now += sim_machine.atomic;
     l->busy = sim_now;
+}
+
+void sim_miss(struct sim_line *l, enum sim_access how, uintptr_t at, const void *pc)
+{
+    uint64_t before = sim_here->stall;
+    miss(l, how);
+    if (sim_here->stall != before)
+        sim_waited(at, pc, sim_here->stall - before);
 }

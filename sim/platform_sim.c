@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "../core/platform.h"
+#include "../core/scheduler.h"
 #include "sim.h"
 
 #include <errno.h>
@@ -65,6 +66,8 @@ void *tn_self_now(void)
 void tn_self_set(void *self)
 {
     sim_me->self = self;
+    if (self != NULL)
+        sim_worker(((const struct tn_worker *)self)->index); /* the first of what a worker is */
 }
 
 int *tn_errno_address(void)
@@ -139,7 +142,7 @@ static uint64_t ps(tn_time ns)
 /* The look and the sleep are one step: nobody acts between. */
 int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
 {
-    sim_charge(sim_machine.park);
+    sim_kernel(sim_machine.park);
     sim_arrive();
     if (atomic_load_explicit(word, memory_order_relaxed) != expected) /* relaxed: one thread of the system */
         return 0;
@@ -148,7 +151,7 @@ int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
 
 void tn_unpark(_Atomic(uint32_t) *word, unsigned n)
 {
-    sim_charge(sim_machine.wake);
+    sim_kernel(sim_machine.wake);
     sim_arrive();
     sim_wake(word, n);
 }
@@ -280,7 +283,7 @@ void tn_fence_light(void)
 
 void tn_fence_heavy(void)
 {
-    sim_charge(sim_machine.heavy);
+    sim_kernel(sim_machine.heavy);
     sim_fence();
     sim_interrupt();
 }

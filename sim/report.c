@@ -26,7 +26,12 @@ void sim_die(int code, const char *format, ...)
     _exit(code);
 }
 
-enum { WORST = 10 };
+enum { WORST = 10, SHOWN = 8 };
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole != 0 ? 100 * (double)part / (double)whole : 0;
+}
 
 static double seconds(const struct timeval *t)
 {
@@ -73,6 +78,31 @@ static void describe(uintptr_t line, char *text, size_t room)
              above.function);
 }
 
+/* A thread's share of the time that has passed. */
+static void workers(bool json, uint64_t elapsed)
+{
+    struct sim_account a;
+    unsigned n = sim_account(UINT32_MAX, &a), shown = 0;
+    for (unsigned i = 0; i < n; i++) {
+        sim_account(i, &a);
+        if (a.worker == 0)
+            continue;
+        uint64_t on = a.on_core / SIM_PS, waits = a.stall / SIM_PS, kernel = a.kernel / SIM_PS;
+        uint64_t busy = on > waits + kernel ? on - waits - kernel : 0, off = elapsed > on ? elapsed - on : 0;
+        if (json)
+            printf("%s\n  {\"worker\": %u, \"busy_ns\": %" PRIu64 ", \"lines_ns\": %" PRIu64
+                   ", \"kernel_ns\": %" PRIu64 ", \"off_ns\": %" PRIu64 "}",
+                   shown != 0 ? "," : "", a.worker - 1, busy, waits, kernel, off);
+        else if (shown < SHOWN)
+            printf("  worker %-3u busy %5.1f %%, waits for lines %5.1f %%, kernel %5.1f %%, off its core %5.1f %%\n",
+                   a.worker - 1, share(busy, elapsed), share(waits, elapsed), share(kernel, elapsed),
+                   share(off, elapsed));
+        shown++;
+    }
+    if (!json && shown > SHOWN)
+        printf("  … and %u workers more: --json has all\n", shown - SHOWN);
+}
+
 static double cpu_seconds(void)
 {
     struct rusage used;
@@ -92,7 +122,7 @@ void tn_simulated(bool json)
     if (json)
         printf("{\"machine\": \"%s\", \"cores\": %u, \"virtual_ns\": %" PRIu64 ", \"instructions\": %" PRIu64
                ", \"accesses\": %" PRIu64 ", \"transfers\": %" PRIu64 ", \"shared\": %" PRIu64 ", \"cold\": %" PRIu64
-               ", \"stall_ns\": %" PRIu64 ", \"lines\": [",
+               ", \"stall_ns\": %" PRIu64 ", \"workers\": [",
                sim_machine.name, sim_machine.cores, elapsed, all.instructions, all.accesses, all.transfers,
                all.shared, all.cold, all.stall / SIM_PS);
     else
@@ -104,17 +134,24 @@ void tn_simulated(bool json)
     if (sim_capacities && !json)
         printf("  capacities: %" PRIu64 " lines found in an outer cache, %" PRIu64 " fell out of the last one\n",
                all.outer, all.lost);
+    workers(json, elapsed);
+    if (json)
+        printf("],\n \"lines\": [");
     for (unsigned i = 0; i < lines; i++) {
         const struct sim_line *l = &sim_lines[worst[i] / SIM_LINE];
         describe(worst[i], what, sizeof what);
+        uintptr_t at = worst[i], pc = 0;
+        sim_place(worst[i], &at, &pc);
         if (json)
-            printf("%s\n  {\"line\": \"%s\", \"transfers\": %" PRIu32 ", \"stall_ns\": %" PRIu64 "}",
-                   i != 0 ? "," : "", what, l->transfers, l->stall / SIM_PS);
+            printf("%s\n  {\"line\": \"%s\", \"transfers\": %" PRIu32 ", \"stall_ns\": %" PRIu64 ", \"at\": %" PRIuPTR
+                   ", \"pc\": %" PRIuPTR "}",
+                   i != 0 ? "," : "", what, l->transfers, l->stall / SIM_PS, at, pc);
         else
             printf("  %9" PRIu32 " transfers, waited %10.3f ms: %s\n", l->transfers,
                    (double)(l->stall / SIM_PS) / 1e6, what);
     }
     tn_symbols_close();
+    sim_where_write(worst, lines);
     if (json)
         printf("], \"processors\": %u, \"capacities\": %s, \"outer\": %" PRIu64 ", \"lost\": %" PRIu64
                ", \"host\": {\"cpu_s\": %.3f, \"accesses_per_s\": %.0f}}",

@@ -138,7 +138,7 @@ enum { SIM_BITS = 37 };
 extern struct sim_line *sim_lines;
 
 void sim_lines_open(void);
-void sim_miss(struct sim_line *l, enum sim_access how);
+void sim_miss(struct sim_line *l, enum sim_access how, uintptr_t at, const void *pc); /* by the code before `pc` */
 void sim_fence(void); /* wait for the stores under way */
 
 /* ---- capacity.c: what the caches hold, with --capacities ---- */
@@ -150,7 +150,10 @@ bool sim_at_hand(uint32_t core, const struct sim_line *l); /* in the first level
 /* What it takes to bring a line that the core has to its first level, which is done. */
 uint64_t sim_reach(uint32_t core, const struct sim_line *l);
 
-static inline void sim_touch_line(uintptr_t at, enum sim_access how)
+/* Inlined, so that the return address is that of what the program calls. */
+#define SIM_INSIDE static inline __attribute__((always_inline))
+
+SIM_INSIDE void sim_touch_line(uintptr_t at, enum sim_access how)
 {
     struct sim_line *l = &sim_lines[at / SIM_LINE];
     sim_here->accesses++;
@@ -159,10 +162,10 @@ static inline void sim_touch_line(uintptr_t at, enum sim_access how)
     if (__builtin_expect(mine && (!sim_capacities || sim_at_hand(sim_core_number, l)), 1))
         sim_now += sim_machine.hit;
     else
-        sim_miss(l, how);
+        sim_miss(l, how, at, __builtin_return_address(0));
 }
 
-static inline void sim_touch(const volatile void *p, size_t size, enum sim_access how)
+SIM_INSIDE void sim_touch(const volatile void *p, size_t size, enum sim_access how)
 {
     uintptr_t at = (uintptr_t)p, last = at + size - 1;
     sim_arrive();
@@ -190,6 +193,27 @@ bool sim_is_block(const void *p);
 
 /* The block that reaches into a line: how far into it the line begins, its size, and who has asked for it. */
 bool sim_named(uintptr_t line, size_t *offset, size_t *bytes, uintptr_t *from, uintptr_t *via);
+
+/* ---- where.c: where virtual time went ---- */
+
+struct sim_account {
+    uint64_t on_core, stall, kernel; /* of a thread: had a core; of that, waited for lines; in what the kernel costs */
+    uint32_t worker;                 /* 1 + its index; 0: it is none */
+};
+uint32_t sim_account(uint32_t i, struct sim_account *to); /* of the i-th thread; how many there are */
+void sim_kernel(uint64_t cost);                           /* as sim_charge(), for what the kernel does */
+void sim_worker(uint32_t index);                          /* the thread is a worker */
+void sim_on_core(const struct sim_thread *t);
+void sim_off_core(const struct sim_thread *t);
+
+void sim_waited(uintptr_t at, const void *pc, uint64_t stall);
+bool sim_place(uintptr_t line, uintptr_t *at, uintptr_t *pc);
+extern uint32_t sim_traffic[SIM_CORES][SIM_CORES]; /* lines that the first, their owner, handed to the second */
+
+enum sim_event { SIM_ON, SIM_OFF, SIM_RUN };
+void sim_event(enum sim_event kind, const struct sim_thread *t, uint64_t at);
+void sim_where_open(void);
+void sim_where_write(const uintptr_t *line, unsigned n); /* and who waited for these lines */
 
 /* ---- names.c ---- */
 

@@ -86,6 +86,11 @@ def cpuinfo() -> dict[str, str]:
     return out
 
 
+def cpu_model() -> str | None:
+    info = cpuinfo()
+    return info.get("model name") or info.get("Model")
+
+
 def governor() -> str | None:
     words = {read(p) for p in glob.glob(f"{_CPU}/cpu[0-9]*/cpufreq/scaling_governor")}
     return ",".join(sorted(w for w in words if w)) or None
@@ -202,7 +207,7 @@ def capture(root: Path) -> dict[str, Any]:
         "host": system.node, "system": system.system, "kernel": system.release,
         "kernel_version": system.version, "machine": system.machine,
         "distribution": _distribution(), "cmdline": kept(read("/proc/cmdline"), KERNEL_OPTIONS),
-        "cpu_model": info.get("model name") or info.get("Model"),
+        "cpu_model": cpu_model(),
         "cpu_vendor": info.get("vendor_id") or info.get("CPU implementer"),
         "cpu_microcode": info.get("microcode"), 
         "cpu_flags": kept(info.get("flags") or info.get("Features"), CPU_FLAGS),

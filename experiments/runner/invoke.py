@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
-from . import child, counters, environment
+from . import calibrate, child, counters, environment
 from .build import Build, Variant
 from .plan import Invocation
 from .store import Results
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def invoke(results: Results, invocation: Invocation, variant: Variant, built: Build,
@@ -31,7 +34,7 @@ def invoke(results: Results, invocation: Invocation, variant: Variant, built: Bu
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), "wall_s": 0.0}
     path = built.programs.get(cell.program)
     if path is not None:
-        more = {**cell.variables(), **counters.variables({**cell.options, **cell.params})}
+        more = {**simulated(cell.variables()), **counters.variables({**cell.options, **cell.params})}
         _run(results, row, [str(path), *cell.arguments(invocation.seed)], cell.timeout, more)
     elif cell.program in built.absent:
         row["message"] = (f"{built.problems[cell.program]}; ./tenter doctor says what may be "
@@ -40,6 +43,13 @@ def invoke(results: Results, invocation: Invocation, variant: Variant, built: Bu
         row.update(status="failed", output_path=f"output/build-{variant.name}.txt",
                    message=f"does not compile: {built.problems[cell.program]}")
     return row
+
+
+def simulated(variables: dict[str, str]) -> dict[str, str]:
+    """The machine 'host' is a file of the user's."""
+    if variables.get("TENTER_MACHINE") != "host":
+        return variables
+    return {**variables, "TENTER_MACHINE": str(calibrate.path(ROOT))}
 
 
 def _run(results: Results, row: dict[str, Any], command: list[str], timeout: float,

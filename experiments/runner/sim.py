@@ -2,12 +2,15 @@
 """The verb `sim`: a workload on simulated cores."""
 from __future__ import annotations
 
+import argparse
+import json
 import os
+import shutil
 import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
-from . import known, matrix as matrices
+from . import calibrate, known, matrix as matrices, sim_where
 from .arguments import Parser
 from .build import Builder, MesonBuilder, Variant, build
 from .errors import GOOD, INTERNAL, Stop, nearest
@@ -22,7 +25,8 @@ def parser() -> Parser:
     out = Parser(
         "sim",
         usage="./tenter sim [--machine M] [--cores N] [--capacities] [--smt] [--seed S] "
-              "[--scheduler SPEC] [--json -] WORKLOAD [option...]",
+              "[--scheduler SPEC] [--json -] [--traffic FILE] [--trace FILE] [--calibrate] "
+              "WORKLOAD [option...]",
         description="Run a workload on the cores of a machine that need not be there: the same "
                     "core, module and workload, each access to memory charged as that machine "
                     "would. The same arguments give the same result, bit for bit; what depends on "
@@ -30,7 +34,7 @@ def parser() -> Parser:
                     "own (WORKLOAD --help shows them).",
         epilog="docs/simulating.md says what the model leaves out, and where not to trust it. "
                "Exit codes: 0 good; 1 the answer was wrong, or every thread sleeps for ever; "
-               "2 usage; 77 unsupported here.")
+               "2 usage; 3 calibrated, but some figures were too noisy; 77 unsupported here.")
     add = out.add_argument
     add("--machine", metavar="M", default=MACHINE, help="a name that --list shows, or a path to a "
         f"file of the same kind (default: {MACHINE})")
@@ -43,6 +47,13 @@ def parser() -> Parser:
     add("--scheduler", metavar="SPEC", default="fifo", help="module and knobs, as "
         "TENTER_SCHEDULER (default: fifo)")
     add("--json", metavar="-", choices=["-"], help="one JSON object on standard output")
+    add("--traffic", metavar="FILE", type=Path, help="a picture (.png, .pdf, .svg) of who handed "
+        "lines to whom")
+    add("--trace", metavar="FILE", type=Path, help="what ran when, in virtual time, for Perfetto "
+        "(ui.perfetto.dev) or chrome://tracing")
+    add("--calibrate", action="store_true", help="measure this machine, write it to "
+        f"{calibrate.FILE} as the machine 'host', and exit: a minute, in which nothing else should "
+        "run")
     add("--list", action="store_true", help="the machines, and exit")
     add("workload", nargs="?", metavar="WORKLOAD", help="packet, yield, …: one that ./tenter list "
         "shows")
@@ -51,8 +62,17 @@ def parser() -> Parser:
 
 def machines(root: Path) -> dict[str, str]:
     """Name -> the first line of its file."""
-    return {p.stem: p.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-            for p in sorted((root / MACHINES).glob("*.yaml"))}
+    out = {p.stem: p.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+           for p in sorted((root / MACHINES).glob("*.yaml"))}
+    host = root / calibrate.FILE
+    out["host"] = (host.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ") if host.exists()
+                   else f"not calibrated: {calibrate.HOW}")
+    return out
+
+
+def machine(root: Path, name: str) -> str:
+    """As a program takes it: `host` is a file of the user's."""
+    return str(calibrate.path(root)) if name == "host" else name
 
 
 def split(argv: list[str]) -> tuple[list[str], list[str]]:
@@ -71,6 +91,8 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     if args.list:
         print("\n".join(f"{name:<14} {about}" for name, about in there.items()))
         return GOOD
+    if args.calibrate:
+        return calibrate.main(root, builder or MesonBuilder(root, say=say, steps=Steps))
     if args.workload is None:
         raise Stop("sim: which workload? (./tenter sim packet, say; ./tenter list shows all)")
     if "/" not in args.machine and args.machine not in there:
@@ -80,6 +102,7 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     if args.workload not in known.sources(root):
         raise Stop(f"sim: no workload '{args.workload}' "
                    f"({nearest(args.workload, known.sources(root))})")
+    where = machine(root, args.machine)
     module = matrices.module_of(args.scheduler)
     variant = Variant.of({"runtime": "sim", "schedulers": module})
     builder = builder or MesonBuilder(root, say=say, steps=Steps)
@@ -92,12 +115,43 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     command += ["--scheduler", matrices.run_time_spec(args.scheduler)] if ":" in args.scheduler else []
     command += ["--seed", str(args.seed)] if args.seed is not None else []
     command += ["--json"] if args.json else []
-    env = {**os.environ, "TENTER_MACHINE": args.machine}
+    env = {**os.environ, "TENTER_MACHINE": where}
     if args.cores is not None:
         env["TENTER_CORES"] = str(args.cores)
     for name, chosen in (("CAPACITIES", args.capacities), ("SMT", args.smt)):
         if chosen:
             env[f"TENTER_{name}"] = "1"
-    sys.stdout.flush()
-    code = subprocess.run(command, env=env, check=False).returncode
-    return code if code >= 0 else INTERNAL
+    return run(command, env, built.programs[args.workload], args)
+
+
+def run(command: list[str], env: dict[str, str], program: Path, args: argparse.Namespace) -> int:
+    """Runs it, and makes of what it says what was asked for."""
+    machine_name = Path(env["TENTER_MACHINE"]).stem
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "where.json"
+        more = {"SIM_WHERE": str(file), **({"SIM_EVENTS": "1"} if args.trace else {})}
+        done = subprocess.run(command, env={**env, **more}, stdout=subprocess.PIPE, check=False)
+        text = done.stdout.decode(errors="replace")
+        where = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    if where is None:                               # --help, or it did not come to its end
+        print(text, end="")
+        return done.returncode if done.returncode >= 0 else INTERNAL
+    if args.json:
+        said = json.loads(text)
+        sim_where.name_record(said, program)
+        text = json.dumps(said) + "\n"
+    else:
+        text = sim_where.name_text(text, where, program)
+        if shutil.which("gdb") is None:
+            say(f"note: {sim_where.NO_GDB}")
+    print(text, end="")
+    if args.traffic:
+        sim_where.draw(where, machine_name, args.traffic)
+    if args.trace:
+        try:
+            args.trace.write_text(json.dumps(sim_where.trace(where, machine_name)), encoding="utf-8")
+        except OSError as error:
+            raise Stop(f"sim --trace {args.trace}: {error.strerror}") from error
+        if where["cut"]:
+            say("note: the trace ends early: it has a million events")
+    return done.returncode if done.returncode >= 0 else INTERNAL

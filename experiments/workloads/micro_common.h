@@ -66,9 +66,16 @@ int micro_finish(void);
  * how long it then waits for the woken one before it calls that wrong. */
 enum { MICRO_PAUSE_NS = 20000, MICRO_PATIENCE_NS = 2000000000 };
 
-/* The physical neighbours; in micro_neighbours.c. */
+/* The physical neighbours; in micro_neighbours.c. A simulated machine has none. */
+#if defined(TENTER_SIMULATED)
+#define MICRO_RUNTIME      "simulate"
+#define micro_neighbours   NULL
+#define micro_neighbours_n 0
+#else
+#define MICRO_RUNTIME "native"
 extern const struct micro_case micro_neighbours[];
 extern const size_t micro_neighbours_n;
+#endif
 
 #ifdef __cplusplus
 }

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import yaml
 
 from fake_tree import ROOT
 
-from experiments.runner import sim
+from experiments.runner import sim, sim_where
 from experiments.runner.errors import Stop
 
 SMALL = ["packet", "--packets", "200", "--warmup", "0", "--reps", "1"]
@@ -42,6 +44,7 @@ class Machines(unittest.TestCase):
         for argv, said in ((["--machine", "epyc", "packet"], "no machine 'epyc' (nearest: epyc7702x2)"),
                            (["packt"], "no workload 'packt' (nearest: packet"),
                            (["--cores", "0", "packet"], "at least 1"), ([], "which workload?"),
+                           (["--trafic", "x.png", "packet"], "nearest: --traffic"),
                            (["--core", "1", "packet"], "unknown option --core (nearest: --cores)")):
             with self.subTest(argv), self.assertRaises(Stop) as stop:
                 sim.main(argv)
@@ -52,6 +55,34 @@ class Machines(unittest.TestCase):
         self.assertEqual(sim.split(["--cores", "4", "packet", "--cores", "9"]),
                          (["--cores", "4", "packet"], ["--cores", "9"]))
         self.assertEqual(sim.split(["--cores=4", "yield"]), (["--cores=4", "yield"], []))
+
+
+class Where(unittest.TestCase):
+    """What is made of the file that a simulated program writes."""
+
+    WHERE = {"cores": 2, "end_ns": 9000, "cut": False, "traffic": [[0, 1, 7]], "workers": {"1": 0}, "lines": [],
+             "events": [[sim_where.ON, 1, 1000, 0], [sim_where.RUN, 1, 2000, 11], [sim_where.RUN, 1, 3000, 22],
+                        [sim_where.OFF, 1, 4000, 0], [sim_where.ON, 1, 6000, 0], [sim_where.RUN, 1, 7000, 0],
+                        [sim_where.RUN, 1, 8000, 11]]}
+
+    def test_trace(self) -> None:
+        said = sim_where.trace(self.WHERE, "m")
+        shown = [(e["name"], e["ts"], e["dur"]) for e in said["traceEvents"] if e["ph"] == "X"]
+        self.assertEqual(shown, [("fibre 0", 2, 1), ("fibre 1", 3, 1), ("no core", 4, 2), ("fibre 1", 6, 1), ("fibre 0", 8, 1)])
+        self.assertIn("worker 0", [e["args"]["name"] for e in said["traceEvents"] if e["ph"] == "M"])
+
+    def test_traffic(self) -> None:
+        self.assertEqual(sim_where.matrix(self.WHERE), [[0, 7], [0, 0]])
+        with self.assertRaises(Stop) as stop:
+            sim_where.draw({**self.WHERE, "traffic": []}, "m", Path("/nowhere/x.png"))
+        self.assertIn("nothing to draw", str(stop.exception))
+        with self.assertRaises(Stop) as stop:
+            sim_where.draw(self.WHERE, "m", Path("/nowhere/x.png"))
+        self.assertIn("sim --traffic /nowhere/x.png", str(stop.exception))
+
+    def test_without_gdb(self) -> None:
+        with mock.patch.object(sim_where.shutil, "which", lambda name: None):
+            self.assertEqual(sim_where.fields(Path("x"), [(1, 2), (3, 4)]), [None, None])
 
 
 class Runs(unittest.TestCase):
@@ -121,6 +152,32 @@ class Runs(unittest.TestCase):
         lines = self.record("--cores", "32", *SMALL)["sim"]["lines"]
         self.assertTrue(any("tn_sched_alloc" in line["line"] for line in lines), lines)
 
+    def test_where(self) -> None:
+        """Each worker's time adds up; contended lines have the names of fields; a picture and a trace are there."""
+        with tempfile.TemporaryDirectory() as folder:
+            picture, trace = Path(folder) / "t.png", Path(folder) / "t.json"
+            said = self.record("--cores", "4", "--traffic", str(picture), "--trace", str(trace), *SMALL)["sim"]
+            self.assertEqual(picture.read_bytes()[:4], b"\x89PNG")
+            events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+        self.assertEqual([w["worker"] for w in said["workers"]], [0, 1, 2, 3])
+        for worker in said["workers"]:
+            self.assertAlmostEqual(sum(v for k, v in worker.items() if k != "worker"), said["virtual_ns"], delta=4)
+            self.assertGreater(worker["busy_ns"], worker["kernel_ns"])
+            self.assertGreater(worker["lines_ns"], 0)
+        runs = [e for e in events if e.get("cat") == "fibre"]
+        self.assertGreater(len(runs), 200, "each packet is a fibre")
+        names = {e["args"]["name"] for e in events if e["ph"] == "M"}
+        self.assertLessEqual({"worker 0", "worker 1", "worker 2", "worker 3"}, names)
+        for one, other in ((a, b) for a in runs[:50] for b in runs[:50] if a is not b and a["tid"] == b["tid"]):
+            self.assertTrue(one["ts"] + one["dur"] <= other["ts"] + 1e-6 or other["ts"] + other["dur"] <= one["ts"] + 1e-6,
+                            "a thread runs one fibre at a time")
+        if shutil.which("gdb"):
+            fields = " ".join(str(line["field"]) for line in said["lines"])
+            self.assertRegex(fields, r"struct \w+\.\w+, (core|schedulers)/")
+            text = tenter("--cores", "4", *SMALL).stdout
+            self.assertRegex(text, r"transfers, waited .*\(\*?struct \w+\.\w+, \w+/.*:\d+\)\n")
+            self.assertRegex(text, r"worker 3 +busy +\d")
+
     def test_refused(self) -> None:
         self.record("--cores", "2", *SMALL)         # it is built
         with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +212,7 @@ class Runs(unittest.TestCase):
                                   "the machine 'e5410x2' says nothing of two threads on a core (smt)"),
                                  ([*SMALL, "--clock", "tsc"], 77, "no counter"),
                                  ([*SMALL, "--counters", "perf"], 77, "a simulated machine has none"),
-                                 (["micro"], 2, "micro is not to be simulated: there is no program 'micro'")):
+                                 (["stacks"], 2, "stacks is not to be simulated: there is no program 'stacks'")):
             done = tenter(*argv)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(said, done.stderr.splitlines()[-1])
