@@ -36,7 +36,8 @@ void search_init(void);
 bool search_next(void); /* false: nothing is left */
 
 void search_push_read(uint16_t e, uint16_t rf, unsigned choice);
-void search_push_instead(uint16_t e, uint16_t rf); /* what had come after rf was in vain for e: this is what comes first */
+void search_push_instead(uint16_t e,
+                         uint16_t rf); /* what had come after rf was in vain for e: this is what comes first */
 void search_push_steal(uint16_t e, uint16_t rf, unsigned choice); /* whose value another one takes */
 void search_push_place(uint16_t e, uint16_t after);
 void search_push_revisits(uint16_t w);

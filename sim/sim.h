@@ -197,8 +197,9 @@ bool sim_named(uintptr_t line, size_t *offset, size_t *bytes, uintptr_t *from, u
 /* ---- where.c: where virtual time went ---- */
 
 struct sim_account {
-    uint64_t on_core, stall, kernel; /* of a thread: had a core; of that, waited for lines; in what the kernel costs */
-    uint32_t worker;                 /* 1 + its index; 0: it is none */
+    uint64_t on_core, stall,
+        kernel;      /* of a thread: had a core; of that, waited for lines; in what the kernel costs */
+    uint32_t worker; /* 1 + its index; 0: it is none */
 };
 uint32_t sim_account(uint32_t i, struct sim_account *to); /* of the i-th thread; how many there are */
 void sim_kernel(uint64_t cost);                           /* as sim_charge(), for what the kernel does */

@@ -33,7 +33,7 @@ class YamlFile:
             loader = _Loader(text)
             try:
                 self.node = loader.get_single_node()
-                self._refuse_twice(self.node)
+                self._refuse_twice(self.node, ())
                 self.data: Any = None if self.node is None else loader.construct_document(self.node)
             finally:
                 loader.dispose()
@@ -45,10 +45,16 @@ class YamlFile:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else 1
             raise Stop(f"{path}:{line}: not YAML: {error.problem or error.context}") from error
+        except RecursionError as error:
+            raise Stop(f"{path}:1: nested too deeply") from error
         except yaml.YAMLError as error:
             raise Stop(f"{path}:1: not YAML: {str(error).splitlines()[0]}") from error
 
-    def _refuse_twice(self, node: Any) -> None:
+    def _refuse_twice(self, node: Any, above: tuple[Any, ...]) -> None:
+        """A key that is given twice, and what contains itself."""
+        if any(node is one for one in above):
+            raise Stop(f"{self.path}:{node.start_mark.line + 1}: this contains itself, by its own anchor")
+        above = (*above, node)
         seen: dict[str, int] = {}
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
@@ -58,10 +64,10 @@ class YamlFile:
                     raise Stop(f"{self.path}:{key.start_mark.line + 1}: '{key.value}' is given "
                                f"twice, first on line {seen[key.value]}")
                 seen[key.value] = key.start_mark.line + 1
-                self._refuse_twice(value)
+                self._refuse_twice(value, above)
         elif isinstance(node, yaml.SequenceNode):
             for value in node.value:
-                self._refuse_twice(value)
+                self._refuse_twice(value, above)
 
     def line(self, where: Where) -> int:
         """The line of the value at this path of keys and indices, or of its nearest parent."""

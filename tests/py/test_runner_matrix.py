@@ -121,6 +121,8 @@ class Breaches(TreeCase):
         self.refused("program: good\nfactors: {workers: 1\n", "not YAML")
         self.refused("program: good\nfactors: {workers: 1}\nprogram: good\n",
                      "m.yaml:5: 'program' is given twice, first on line 3")
+        self.refused("program: good\nfactors: &f\n  workers: *f\n", "m.yaml:4: this contains itself")
+        self.refused(f"program: good\nfactors: {'[' * 3000}{']' * 3000}\n", "m.yaml:1: nested too deeply")
         self.refused("factors: {workers: 1}\n", "m.yaml:3: no program")
         self.refused("program: good\nfactors: {workers: 5..2}\n", "m.yaml:4: the range 5..2")
         self.refused("program: good\nfactors: {seed: 1}\n", "m.yaml:4: 'seed' is given by")

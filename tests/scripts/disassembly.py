@@ -103,7 +103,11 @@ class Program:
             address, op, args = self.code[i]
             written = re.search(r"(?<![\w$-])0x([0-9a-f]+)\(%r[^)]*\)$", args)  # the last operand; loads alone may be of others
             if written and not op.startswith(("lea", "nop", "cmp", "test")) and low <= int(written.group(1), 16) < high:
-                uses.append(f"{address:x}: {op} {args}")
+                # What counts adds to what was there: other objects have something at these offsets, too.
+                place, register = written.group(0), args.split(",")[0]
+                if op.startswith(("add", "inc")) or any(c[1].startswith("mov") and c[2] == f"{place},{register}"
+                                                        for c in self.code[max(0, i - 8):i]):
+                    uses.append(f"{address:x}: {op} {args}")
         return uses
 
 
