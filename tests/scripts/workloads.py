@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The benchmark programs, run for a moment: what each option changes in their record.
 
-    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD
+    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES
 """
 from __future__ import annotations
 
@@ -122,10 +122,22 @@ def for_people(program: str) -> None:
     wanted("--help: the greatest seed in full", "0 to 9007199254740991;" in text.stdout)
 
 
+def queues(program: str) -> None:
+    names = [f"{kind}_{how}" for how in ("own", "pass") for kind in ("ring", "fifo", "lifo", "locked")]
+    said = run(program, "--ms", "1", "--workers", "2")
+    for name in names:
+        got = values(said, name)
+        wanted(f"queues: one time of {name}: {got}", len(got) == 1 and got[0] > 0)
+    said = run(program, "--ms", "1", "--case", "lifo_own")
+    wanted("queues --case: that one alone", {s["metric"] for s in said.get("samples", [])} == {"lifo_own"})
+    run(program, "--case", "lifo", code=2)
+
+
 def main() -> int:
-    yielding, arriving, packet, pthread = sys.argv[1:5]
+    yielding, arriving, packet, pthread, queue = sys.argv[1:6]
     ways_to_yield(yielding)
     idle_workers(arriving)
+    queues(queue)
     for program in (packet, pthread):
         clocks(program)
         counters(program)
