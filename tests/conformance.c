@@ -179,9 +179,9 @@ static void test_storm(void)
 
 /* ---- yields make progress ---- */
 
-static atomic_bool flag;
+atomic_bool flag;
 
-static void *yield_until_flag(void *hard)
+void *yield_until_flag(void *hard)
 {
     while (!atomic_load_explicit(&flag, memory_order_acquire)) {
         if (hard != NULL)
@@ -192,7 +192,7 @@ static void *yield_until_flag(void *hard)
     return NULL;
 }
 
-static void *set_flag(void *arg)
+void *set_flag(void *arg)
 {
     atomic_store_explicit(&flag, true, memory_order_release);
     return arg;

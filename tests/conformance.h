@@ -8,6 +8,8 @@
 
 #include "harness.h"
 
+#include <stdatomic.h>
+
 extern tn_runtime *rt;
 extern tn_cluster *cl;
 
@@ -19,6 +21,11 @@ void stop(void);
 /* From a fibre or a plain thread. The module may refuse: then others get the time to make room. */
 tn_fibre *spawn(void *(*fn)(void *), uintptr_t arg, bool detached);
 void join(tn_fibre *f);
+
+/* Fibres' functions: one sets the flag, others yield until it is set, hard or not. */
+extern atomic_bool flag;
+void *set_flag(void *arg);
+void *yield_until_flag(void *hard);
 
 void test_behind_hog(void);
 void test_home_is_gone(void);

@@ -11,14 +11,6 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-static atomic_bool flag;
-
-static void *set_flag(void *arg)
-{
-    atomic_store_explicit(&flag, true, memory_order_release);
-    return arg;
-}
-
 /* ---- work that comes when a worker has looked for the last time, and before it is seen to park ---- */
 
 /* With `spin-block` and no time to spin a worker looks at the clock once in between. (The linker gives us the calls.) */
@@ -137,17 +129,6 @@ void test_before_parking(void)
 
 enum { CROWD = 1500, FEWER = 300, SLEEPERS = 100 }; /* FEWER: under a sanitizer */
 
-static void *yields_until_flag(void *hard)
-{
-    while (!atomic_load_explicit(&flag, memory_order_acquire)) {
-        if (hard != NULL)
-            tn_yield_hard();
-        else
-            tn_yield();
-    }
-    return NULL;
-}
-
 /* One in the midst of many that yield comes to run. Meanwhile a dump asks for the lengths of the queues. */
 static bool crowd(int64_t workers, bool hard)
 {
@@ -157,7 +138,7 @@ static bool crowd(int64_t workers, bool hard)
     atomic_store(&flag, false);
     int nowhere = open("/dev/null", O_WRONLY);
     for (int i = 0; i < n; i++) {
-        f[i] = spawn(i == n / 2 ? set_flag : yields_until_flag, hard, false);
+        f[i] = spawn(i == n / 2 ? set_flag : yield_until_flag, hard, false);
         if (i == n / 2 - 1)
             CHECK_EQUAL(tn_dump(nowhere), 0);
     }
@@ -208,7 +189,7 @@ static bool woken_among_yielders(int64_t workers, bool hard, bool by_fibre)
         f[2 + i] = spawn(sleeps_once, i, false);
     CHECK(EVENTUALLY(atomic_load(&asleep) == SLEEPERS));
     for (int i = 0; i < 2; i++)
-        f[i] = spawn(yields_until_flag, hard, false);
+        f[i] = spawn(yield_until_flag, hard, false);
     if (by_fibre)
         join(spawn(wakes_all, 0, false));
     else

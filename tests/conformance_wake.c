@@ -9,14 +9,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-static atomic_bool flag;
-
-static void *set_flag(void *arg)
-{
-    atomic_store_explicit(&flag, true, memory_order_release);
-    return arg;
-}
-
 /* ---- work behind a hog ---- */
 
 static tn_waiter waiter;

@@ -464,13 +464,9 @@ int main(int argc, char **argv)
     };
     static struct bench b = {.program = "calibrate",
                              .about = "what this machine costs, for the simulator",
-                             .clock = MICRO_CLOCK,
+                             .clock = MICRO_CLOCK_OPS,
                              .own = own,
                              .n = sizeof own / sizeof *own};
     bench = &b;
-    micro_start(&b, argc, argv, cases, sizeof cases / sizeof *cases, NULL, 0);
-    bench_binary_peer(&b, MICRO_RUNTIME, "1", ""); /* no runtime of fibres runs here */
-    bench_pin(0);
-    micro_measure(cases, sizeof cases / sizeof *cases);
-    return micro_finish();
+    return micro_alone(&b, argc, argv, cases, sizeof cases / sizeof *cases);
 }

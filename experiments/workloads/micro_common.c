@@ -134,3 +134,12 @@ int micro_finish(void)
         bench_hist(bench, "wake_2w", "ns", latency_all);
     return bench_finish(bench);
 }
+
+int micro_alone(struct bench *b, int argc, char **argv, const struct micro_case *cases, size_t n)
+{
+    micro_start(b, argc, argv, cases, n, NULL, 0);
+    bench_binary_peer(b, MICRO_RUNTIME, "1", "");
+    bench_pin(0);
+    micro_measure(cases, n);
+    return micro_finish();
+}

@@ -22,10 +22,10 @@ struct micro_case {
     double (*run)(uint64_t ops);
 };
 
-#define MICRO_CLOCK                                                                                    \
-    "starts just before the first of a repetition's operations, stops after the last; wake_2w is the " \
-    "median of single "                                                                                \
-    "latencies, from just before the wake-up to the first instruction of the woken"
+#define MICRO_CLOCK_OPS "starts just before the first of a repetition's operations, stops after the last"
+#define MICRO_CLOCK                                                                                           \
+    MICRO_CLOCK_OPS "; wake_2w is the median of single latencies, from just before the wake-up to the first " \
+                    "instruction of the woken"
 
 /* `--case`, `--ms`, and `--depth` of fork_join; rows for the option table. The choices of `--case` are filled
  * in by micro_start from the tables of cases. */
@@ -61,6 +61,9 @@ double micro_latency_median(void);
 
 /* bench_finish, or exit 77 when no case that was asked for can be run with so few workers. */
 int micro_finish(void);
+
+/* All of a program in which no runtime of fibres runs; its first thread is on the first processor. */
+int micro_alone(struct bench *b, int argc, char **argv, const struct micro_case *cases, size_t n);
 
 /* Rounds that the hog of wake_2w computes before each wake-up, so that the other worker has gone idle; and
  * how long it then waits for the woken one before it calls that wrong. */

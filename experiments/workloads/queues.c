@@ -213,13 +213,9 @@ int main(int argc, char **argv)
     };
     static struct bench b = {.program = "queues",
                              .about = "the queues of core/queues by themselves",
-                             .clock = MICRO_CLOCK,
+                             .clock = MICRO_CLOCK_OPS,
                              .own = own_options,
                              .n = sizeof own_options / sizeof *own_options};
     bench = &b;
-    micro_start(&b, argc, argv, cases, sizeof cases / sizeof *cases, NULL, 0);
-    bench_binary_peer(&b, MICRO_RUNTIME, "1", ""); /* no runtime of fibres runs here */
-    bench_pin(0);
-    micro_measure(cases, sizeof cases / sizeof *cases);
-    return micro_finish();
+    return micro_alone(&b, argc, argv, cases, sizeof cases / sizeof *cases);
 }
