@@ -287,7 +287,7 @@ static inline struct worker *worker_of(struct tn_worker *w)
 #endif
 #define COUNT(w, what) COUNT_N(w, what, 1)
 
-/* How many yields, since a turn hangs on it: where they are counted, one counter for both is 0.7 ns of a yield. */
+/* How many yields, since a turn hangs on it: where they are counted, one counter serves both. */
 static inline uint64_t count_yield(struct worker *w)
 {
 #if TN_OBSERVE
