@@ -380,7 +380,11 @@ class Rows(unittest.TestCase):
         for row in self.rows:
             if row["available"]:
                 self.assertEqual(row["claims"], list(claims.module(row["id"]).CLAIMS))
-                self.assertTrue((ROOT / "experiments/matrices" / f"{row['matrix']}.yaml").exists())
+                halves = [row[key] for key in ("matrix", "sim") if key in row]
+                self.assertTrue(halves, row["id"])
+                self.assertLessEqual("sim" in row, "sim" in row["mode"], row["id"])
+                for matrix in halves:
+                    self.assertTrue((ROOT / "experiments/matrices" / f"{matrix}.yaml").exists())
                 for figure in row["figures"]:
                     self.assertTrue((ROOT / "plots" / f"{figure}.py").exists(), figure)
 
