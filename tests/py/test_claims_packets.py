@@ -149,6 +149,24 @@ class Packets(Case):
         self.assertEqual(set(drawn["series"]), {"fifo (simulated)", "lifo (simulated)"})
 
 
+class Lines(Case):
+    row = "A2.4"
+
+    def points(self, times: Callable[[int], float]) -> list[tuple[Point, Metrics]]:
+        layers = claims.module("A2.4").THRESHOLDS["layers"]
+        return [({"program": "lines", "to": to, "TENTER_MACHINE": machine, "runtime": "simulate"},
+                 {"line": ("ns", times(i))}) for machine, processors in layers.items()
+                for i, to in enumerate(processors)]
+
+    def test_verdicts(self) -> None:
+        claim, = claims.module("A2.4").CLAIMS
+        self.verdict(table(self.folder, self.points(lambda i: 20.0 * 2 ** i), cores=128), claim, HOLDS)
+        self.assertEqual(len(set(self.figure("lines_a2_4", 1)["series"])), 5)
+        self.verdict(table(self.folder, self.points(lambda i: 20.0 * 4 ** i), cores=128), claim, FAILS)
+        here: list[tuple[Point, Metrics]] = [({"program": "lines", "to": 1}, {"line": ("ns", 300.0)})]
+        self.verdict(table(self.folder, here), claim, OPEN, "here are 1 pairs of processors")
+
+
 class Halves(unittest.TestCase):
     def setUp(self) -> None:
         scratch = tempfile.TemporaryDirectory()
