@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sim_probe.h"
 
@@ -17,7 +18,7 @@ static LINE _Atomic(uint64_t) y;
 static LINE _Atomic(uint64_t) z;
 static LINE _Atomic(uint64_t) w;
 static LINE _Atomic(uint64_t) u;
-static LINE _Atomic(uint64_t) v;
+static LINE _Atomic(uint64_t) given;
 static LINE volatile uint64_t a;
 static LINE volatile uint64_t b;
 static LINE volatile uint64_t c;
@@ -59,7 +60,7 @@ static void *second(void *arg)
     get(&w);
     probe_expect(20151, "a load of a line that is shared");
     probe_until(40000);
-    if (get(&v) != 1)
+    if (get(&given) != 1)
         probe_expect(0, "a load sees what was stored until the request arrived, and nothing after that");
     probe_expect(40100, "it takes as long as any");
     return arg;
@@ -100,12 +101,12 @@ static void pair(void)
     atomic_thread_fence(memory_order_seq_cst);
     probe_expect(30053, "a fence that has nothing to wait for but its own cost");
     end_of_lines = 1;
-    put(&v, 0);
+    put(&given, 0);
     probe_until(40049);
-    put(&v, 1);
+    put(&given, 1);
     probe_expect(40050, "the owner's store, before the request for the line has arrived");
     probe_until(40051);
-    put(&v, 2); /* the line has been given away */
+    put(&given, 2); /* the line has been given away */
     pthread_join(t, NULL);
 }
 
@@ -208,8 +209,34 @@ static int false_sharing(void)
     return !(moved > kept + 2 * ROUNDS / 8 && shared > apart + 2 * ROUNDS / 8 * 100);
 }
 
-int main(void)
+/* ---- one core (argument `one`) ---- */
+
+static void *sets(void *arg)
 {
+    put(&x, 1);
+    return arg;
+}
+
+/* Nobody else runs, since there is no other core: all the same whoever waits for this one gets it after a slice. */
+static int one_core(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, sets, NULL);
+    while (get(&x) == 0 && probe_now() < 3000000)
+        ;
+    if (get(&x) == 0 || probe_now() < 1000000 || probe_now() > 1100000) {
+        printf("a thread that waits for the only core has %s by %lu\n", get(&x) != 0 ? "run" : "not run",
+               probe_now());
+        return 1;
+    }
+    pthread_join(t, NULL);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "one") == 0)
+        return one_core();
     pair();
     distances();
     int failed = probe_failures() + false_sharing();
