@@ -75,8 +75,7 @@ struct sim_core {
 };
 
 struct sim_thread {
-    _Alignas(64) void *context; /* its stack, while it does not run */
-    uint64_t clock;
+    _Alignas(64) uint64_t clock;
     uint32_t id, core, pinned;                                 /* SIM_NOWHERE: none */
     enum { SIM_RUNS, SIM_WAITS, SIM_SLEEPS, SIM_ENDED } state; /* waits: for a core */
     bool timed_out, joined;
