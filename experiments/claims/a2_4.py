@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.runner import stats
-from experiments.runner.claims import Predicate, Undecidable, Verdict, alike, all_of, native
+from experiments.runner.claims import FAILS, Predicate, Undecidable, Verdict, alike, all_of, native
 from experiments.runner.points import rows_at, take
 
 THRESHOLDS: dict[str, Any] = {
@@ -40,7 +40,11 @@ def doubles(frame: pd.DataFrame) -> Verdict:
             half = stats.ratio(outer / THRESHOLDS["doubles"], inner)
             parts.append(alike(half, THRESHOLDS["roughly"],
                                f"{machine}: half the time to {b} over the time to {a}"))
-    return all_of(parts)
+    verdict = all_of(parts)
+    if verdict.verdict == FAILS:
+        verdict.why += ("; a sibling shares the first level, so nothing moves between the two; the other "
+                        "times are `transfer` of sim/machines/, which says of each whether it is an estimate")
+    return verdict
 
 
 CLAIMS: dict[str, Predicate] = {"doubles a layer": doubles}

@@ -23,7 +23,7 @@ COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_
            ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"),
            ("steals", "counter_steal_try"), ("that hit", "counter_steal_hit"),
            ("stalls an instruction", "sim_stalls_per_instruction"),
-           ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
+           ("a line", "line"), ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
            ("cpu an arrival", "cpu"), ("idle share", "idle_share"),
            ("made again", "create_again"), ("made first", "create_first"),
            ("instructions a switch", "yield_instructions"),

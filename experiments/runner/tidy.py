@@ -171,7 +171,9 @@ def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
         return peer
     if not isinstance(scheduler, str):
         asked = (row.get("params") or {}).get("scheduler")
-        return f"{asked} (asked for)" if isinstance(asked, str) else "unknown"
+        if isinstance(asked, str):
+            return f"{asked} (asked for)"
+        return f"{program_of(row)} (simulated)" if runtime == "simulate" else "unknown"
     knobs = binary.get("knobs") or {}
     name = ":".join([scheduler] + [f"{k}={knobs[k]}" for k in varying.get(scheduler, [])
                                    if k in knobs])

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Callable
 from unittest import mock
 
-import pandas as pd
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "plots"), str(Path(__file__).resolve().parent)]
