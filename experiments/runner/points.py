@@ -23,6 +23,8 @@ BOUNDS: dict[str, Callable[[stats.Estimate, float, str], Verdict]] = {
     "above": above, "below": below, "alike": alike}
 #: how many of the lines that were waited for are named, and the least share that is worth it
 NAMED, LEAST = 2, 0.05
+#: of how many points a verdict says what happened there
+TOLD = 3
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def because(verdict: Verdict, good: pd.DataFrame, points: Sequence[Point]) -> Ve
                 said.append(waiting(*rows_at(good, point)))
             except Undecidable:
                 continue
-        verdict.why += "".join(f"; {text}" for text in dict.fromkeys(said) if text)
+        verdict.why += "".join(f"; {text}" for text in [*dict.fromkeys(said)][:TOLD] if text)
     return verdict
 
 
