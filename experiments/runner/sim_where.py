@@ -21,6 +21,22 @@ _LINE = re.compile(r"^ +\d+ transfers, waited")
 ON, OFF, RUN = range(3)
 NO_GDB = "gdb is not installed: lines are named by who has asked for them, not by their fields"
 
+#: of a simulation, what becomes metrics (`sim_transfers`), with their units
+SIMULATED = {"instructions": "1", "accesses": "1", "transfers": "1", "shared": "1", "cold": "1",
+             "stall_ns": "ns", "stalls_per_instruction": "1"}
+
+
+def metrics(sim: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """What a simulation counted, and what its cores waited for, by the name of the field."""
+    out, waits = [], {}
+    for line in (sim or {}).get("lines") or []:
+        name = f"sim_wait {line.get('field') or line['line']}"
+        waits[name] = waits.get(name, 0) + line["stall_ns"]
+    for name, unit in SIMULATED.items():
+        if sim and name in sim:
+            out.append({"metric": f"sim_{name}", "unit": unit, "value": sim[name]})
+    return out + [{"metric": n, "unit": "ns", "value": v} for n, v in sorted(waits.items())]
+
 
 # -- names of lines -------------------------------------------------------------------------------
 
