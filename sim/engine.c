@@ -25,8 +25,9 @@ uint32_t sim_core_number;
 uint64_t sim_now = SIM_START_NS * SIM_PS, sim_limit, sim_insns, sim_price;
 
 static struct sim_thread threads[SIM_THREADS];
-static void *contexts[SIM_THREADS]; /* the stack of each, while it does not run; close together, to be fetched ahead */
-static int *error_at; /* errno of the one thread of the system */
+static void
+    *contexts[SIM_THREADS]; /* the stack of each, while it does not run; close together, to be fetched ahead */
+static int *error_at;       /* errno of the one thread of the system */
 static uint32_t made;
 static struct sim_thread *on_core[SIM_CORES];
 static struct sim_thread *waiting[SIM_THREADS]; /* for a core, in the order of arrival */

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Row M7.4, figure 7.4 of M: many more packets than in figure 7.1.
 
-Both numbers of packets are simulated at a tenth or less of the source's, and the greater is ten
-times the smaller (in the source 200 times).  The thresholds were written down before anything was
+Both numbers of packets are simulated far below the source's, and the greater is ten times the
+smaller (in the source 200 times).  The thresholds were written down before anything was
 simulated for this row.
 """
 from __future__ import annotations
