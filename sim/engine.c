@@ -25,7 +25,9 @@ uint32_t sim_core_number;
 uint64_t sim_now = SIM_START_NS * SIM_PS, sim_limit, sim_insns, sim_price;
 
 static struct sim_thread threads[SIM_THREADS];
-static int *error_at; /* errno of the one thread of the system */
+static void
+    *contexts[SIM_THREADS]; /* the stack of each, while it does not run; close together, to be fetched ahead */
+static int *error_at;       /* errno of the one thread of the system */
 static uint32_t made;
 static struct sim_thread *on_core[SIM_CORES];
 static struct sim_thread *waiting[SIM_THREADS]; /* for a core, in the order of arrival */
@@ -39,9 +41,12 @@ static uint32_t leaves = 1;
 static void take_out(const struct sim_thread *t)
 {
     uint32_t i = leaves + t->id;
-    tree[i] = SIM_NEVER;
-    for (; i > 1; i /= 2)
-        tree[i / 2] = tree[i] < tree[i ^ 1] ? tree[i] : tree[i ^ 1];
+    uint64_t least = tree[i] = SIM_NEVER; /* in a register: what was just stored is slow to load */
+    for (; i > 1; i /= 2) {
+        uint64_t other = tree[i ^ 1];
+        least = other < least ? other : least;
+        tree[i / 2] = least;
+    }
 }
 
 /* Only nodes whose smallest it becomes change, which are few. */
@@ -199,13 +204,14 @@ static void go_on(void)
     }
     enter(to);
     if (tree[1] != SIM_NEVER) { /* the next one: with many threads its stack is not in the host's first cache */
-        const struct sim_thread *next = &threads[tree[1] & (SIM_THREADS - 1)];
-        __builtin_prefetch(next->context);
-        __builtin_prefetch((const char *)next->context + SIM_LINE);
+        uint64_t next = tree[1] & (SIM_THREADS - 1);
+        __builtin_prefetch(&threads[next]);
+        __builtin_prefetch(contexts[next]);
+        __builtin_prefetch((const char *)contexts[next] + SIM_LINE);
     }
     if (to != from) {
         int error = *error_at; /* the program's threads have one each */
-        switch_stacks(&from->context, to->context);
+        switch_stacks(&contexts[from->id], contexts[to->id]);
         *error_at = error;
     }
 }
@@ -293,7 +299,7 @@ static struct sim_thread *make(void *(*fn)(void *), void *arg)
     top[-1] = 0; /* begin() returns to nobody, and has no caller's frame */
     top[-2] = (uintptr_t)begin;
     top[-3] = 0;
-    t->context = &top[-3];
+    contexts[id] = &top[-3];
     return t;
 }
 
@@ -411,6 +417,6 @@ void sim_start(void *(*fn)(void *), void *arg)
         sim_die(99, "no memory for the simulated program");
     get_core(first, sim_now);
     enter(first);
-    switch_stacks(&program, first->context);
+    switch_stacks(&program, contexts[first->id]);
     abort();
 }

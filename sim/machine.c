@@ -64,9 +64,12 @@ static void value(const char *path, unsigned line, const struct key *k, const ch
     while (*text != '\0' && *text != ']' && *text != '#') {
         char *end;
         double v = strtod(text, &end);
-        if (end == text || !(v >= 0 && v < 1e9) || (n > 0 && !many) || n == most)
-            sim_die(2, "%s:%u: %s: %s%s from 0 to 1e9", path, line, k->name, many ? "several" : "one",
-                    times ? " time(s) in ns," : " number(s),");
+        if (end == text || !(v >= 0 && v < 1e9) || (!times && v != (uint32_t)v) || (n > 0 && !many) || n == most) {
+            static const char *const what[] = {"a time in ns", "times in ns", "a whole number", "whole numbers"};
+            if (many)
+                sim_die(2, "%s:%u: %s takes 1 to %u %s, each below 1e9", path, line, k->name, most, what[k->kind]);
+            sim_die(2, "%s:%u: %s takes %s below 1e9", path, line, k->name, what[k->kind]);
+        }
         if (times)
             ((uint64_t *)k->to)[n++] = (uint64_t)(v * (double)SIM_PS + 0.5);
         else
@@ -148,6 +151,12 @@ void sim_machine_load(const char *name, unsigned cores, bool smt)
     for (uint32_t i = 0; i < sim_machine.layers; i++)
         if (sim_machine.width[i] == 0 || (i > 0 && sim_machine.width[i] <= sim_machine.width[i - 1]))
             sim_die(2, "%s: layers: numbers of cores, growing", path);
+    if (transfers != sim_machine.layers + 1)
+        sim_die(2, "%s: transfer has %u times: it takes %u, one for each of the layers and one for what lies beyond",
+                path, transfers, sim_machine.layers + 1);
+    for (uint32_t i = 1; i < transfers; i++)
+        if (sim_machine.transfer[i] < sim_machine.transfer[i - 1])
+            sim_die(2, "%s: transfer: a line from farther away comes sooner; times grow with the distance", path);
     if (sim_machine.cores == 0 || sim_machine.cores > SIM_CORES)
         sim_die(2, "%s: cores: 1 to %d", path, SIM_CORES);
     if (sim_machine.stores == 0 || sim_machine.stores > 64)

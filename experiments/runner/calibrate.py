@@ -6,6 +6,7 @@ simulated kernel take the time that was measured. What cannot be measured is tak
 """
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import statistics
@@ -286,7 +287,8 @@ class Calibration:
         near = figures["transfer"].value[0]
         trips = [near * (lower(passes[c]) / lower(first) if first and c in passes else 1.0)
                  for _w, _y, c in layers] or [near]
-        figures["transfer"].value = (trips + [trips[-1]])[:len(wide[:4]) + 1]
+        trips = list(itertools.accumulate(trips + [trips[-1]], max))    # noise does not make what is far come sooner
+        figures["transfer"].value = trips[:len(wide[:4]) + 1]
 
 
 def least(rows: list[tuple[float, ...]]) -> tuple[float, float]:

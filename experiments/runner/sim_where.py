@@ -21,6 +21,22 @@ _LINE = re.compile(r"^ +\d+ transfers, waited")
 ON, OFF, RUN = range(3)
 NO_GDB = "gdb is not installed: lines are named by who has asked for them, not by their fields"
 
+#: of a simulation, what becomes metrics (`sim_transfers`), with their units
+SIMULATED = {"instructions": "1", "accesses": "1", "transfers": "1", "shared": "1", "cold": "1",
+             "stall_ns": "ns", "stalls_per_instruction": "1"}
+
+
+def metrics(sim: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """What a simulation counted, and what its cores waited for, by the name of the field."""
+    out, waits = [], {}
+    for line in (sim or {}).get("lines") or []:
+        name = f"sim_wait {line.get('field') or line['line']}"
+        waits[name] = waits.get(name, 0) + line["stall_ns"]
+    for name, unit in SIMULATED.items():
+        if sim and name in sim:
+            out.append({"metric": f"sim_{name}", "unit": unit, "value": sim[name]})
+    return out + [{"metric": n, "unit": "ns", "value": v} for n, v in sorted(waits.items())]
+
 
 # -- names of lines -------------------------------------------------------------------------------
 
@@ -44,11 +60,20 @@ def fields(program: Path, places: list[tuple[int, int]]) -> list[str | None]:
     return out
 
 
+#: what gdb has said of a (program, pc, address): each block of a run asks for the same ones
+_asked: dict[tuple[Path, int, int], str | None] = {}
+
+
 def name_record(said: dict[str, Any], program: Path) -> None:
     """Each line of a record gets `field`: null where nobody knows."""
     lines = said["sim"]["lines"]
-    for line, field in zip(lines, fields(program, [(x["pc"], x["at"]) for x in lines])):
-        line["field"] = None if "arena of malloc" in line["line"] else field
+    new = [p for p in dict.fromkeys((x["pc"], x["at"]) for x in lines)
+           if (program, *p) not in _asked]
+    if new:
+        _asked.update(zip([(program, *p) for p in new], fields(program, new)))
+    for line in lines:
+        line["field"] = None if "arena of malloc" in line["line"] else \
+            _asked[program, line["pc"], line["at"]]
 
 
 def name_text(text: str, where: dict[str, Any], program: Path) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from . import sim_where
 from .errors import Stop
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
@@ -161,6 +162,7 @@ def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
     """What a figure calls this row: a peer's name, or the scheduler that the *binary* named."""
     binary = row.get("binary") or {}
     runtime, scheduler = binary.get("runtime"), binary.get("scheduler")
+    how = " (simulated)" if runtime == "simulate" else ""
     if isinstance(runtime, str) and runtime not in OWN_RUNTIMES:
         return runtime
     _name, dash, peer = program_of(row).partition("-")
@@ -168,11 +170,11 @@ def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
         return peer
     if not isinstance(scheduler, str):
         asked = (row.get("params") or {}).get("scheduler")
-        return f"{asked} (asked for)" if isinstance(asked, str) else "unknown"
+        return f"{asked} (asked for)" if isinstance(asked, str) else program_of(row) + how
     knobs = binary.get("knobs") or {}
     name = ":".join([scheduler] + [f"{k}={knobs[k]}" for k in varying.get(scheduler, [])
                                    if k in knobs])
-    return f"{name} (simulated)" if runtime == "simulate" else name
+    return name + how
 
 
 def _superseded(rows: list[dict[str, Any]]) -> list[bool]:
@@ -218,15 +220,15 @@ def provenance(results_dir: Path, rows: list[dict[str, Any]],
     env = envs[-1] if envs else {}
     commit, dirty = _commit(env)
     matrix = matrix_of(results_dir)
-    name = matrix.get("name") or matrix.get("matrix")
     dates = sorted(str(r["started"])[:10] for r in rows if r.get("started"))
     own = [r["binary"] for r in rows if (r.get("binary") or {}).get("runtime") in OWN_RUNTIMES]
     versions = {str(b.get("version")) for b in own}
-    simulated = sorted({r["sim"]["machine"] for r in rows if r.get("sim")})
-    return {"matrix": name, "commit": commit, "dirty": dirty,
-            "machine": f"{', '.join(simulated)} (simulated)" if simulated else _machine(env),
+    sims = [r["sim"] for r in rows if r.get("sim")]
+    return {"matrix": matrix.get("name") or matrix.get("matrix"), "commit": commit, "dirty": dirty,
+            "machine": ", ".join(sorted({s["machine"] for s in sims})) + " (simulated)" if sims
+            else _machine(env),
             "quick": quick_text(results_dir, matrix),
-            "cores": _cores(env), "date": dates[0] if dates else None,
+            "cores": max((s["cores"] for s in sims), default=_cores(env)), "date": dates[0] if dates else None,
             "version": ", ".join(sorted(versions)) or None,
             "factors": [_column(f) for f in factor_names(rows)]}
 
@@ -280,7 +282,7 @@ def _rows_of(row: dict[str, Any]) -> list[dict[str, Any]]:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             out.append({"rep": "total", "warmup": False, "unit": "1", "value": value,
                         "metric": f"counter_{name}"})
-    return out
+    return out + [{"rep": "total", "warmup": False, **m} for m in sim_where.metrics(row.get("sim"))]
 
 
 def _write(frame: pd.DataFrame, path: Path) -> None:
@@ -297,15 +299,14 @@ def export(results_dir: Path) -> Path:
     env_path = results_dir / "env.jsonl"
     envs = read_jsonl(env_path) if env_path.exists() else []
     by_id = {e.get("env_id", e.get("id")): e for e in envs}
-    varying, gone = _varying_knobs(rows), _superseded(rows)
-    factors = factor_names(rows)
+    varying, gone, factors = _varying_knobs(rows), _superseded(rows), factor_names(rows)
     tidy: list[dict[str, Any]] = []
     hists: list[tuple[Any, ...]] = []
     for index, row in enumerate(rows):
         binary, params = row.get("binary") or {}, settings(row)
         env = by_id.get(row.get("env_id"), envs[-1] if envs else {})
         runtime = str(binary.get("runtime") or "native")
-        cores, workers = _cores(env), params.get("workers")
+        cores, workers = (row.get("sim") or {}).get("cores") or _cores(env), params.get("workers")
         if workers is None and isinstance(row.get("program_params"), dict):
             workers = row["program_params"].get("workers")
         over = (runtime != "simulate" and cores is not None
@@ -323,8 +324,8 @@ def export(results_dir: Path) -> Path:
                                                      "unit": None, "value": None}]]
         for metric, hist in sorted((row.get("hist") or {}).items()):
             hists += [(index, metric, hist.get("unit", "1"), *b) for b in hist["buckets"]]
-    columns = [_column(f) for f in factors]
-    _write(pd.DataFrame(tidy, columns=HEAD + columns + TAIL), results_dir / "tidy.csv")
+    columns = HEAD + [_column(f) for f in factors] + TAIL
+    _write(pd.DataFrame(tidy, columns=columns), results_dir / "tidy.csv")
     _write(pd.DataFrame(hists, columns=HIST), results_dir / "hist.csv")
     text = json.dumps(provenance(results_dir, rows, envs), indent=1) + "\n"
     (results_dir / "provenance.json").write_text(text, encoding="utf-8")

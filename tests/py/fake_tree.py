@@ -75,6 +75,11 @@ PROGRAMS = {
     "slow": "here=$(dirname \"$0\")\necho $$ >\"$here/slow.pid\"\n"
             "n=0; until [ -e \"$here/go\" ] || [ $n -ge 600 ]; do sleep 0.1; n=$((n+1)); done\n"
             + _printing(json.dumps(GOOD)),
+    # ends when two of it have been at it at once
+    "pair": "here=$(dirname \"$0\")\n: >\"$here/pair.$$\"\n"
+            "n=0; until [ -e \"$here/both\" ] || [ $n -ge 50 ]; do\n"
+            "set -- \"$here\"/pair.*; [ $# -lt 2 ] || : >\"$here/both\"; sleep 0.1; n=$((n+1)); done\n"
+            "rm \"$here/pair.$$\"\n[ -e \"$here/both\" ] || exit 9\n" + _printing(json.dumps(GOOD)),
     "brief": "sleep 0.1\n" + _printing(json.dumps(GOOD)),
     "big": "head -c 20000 /dev/zero | tr '\\0' ' '\n" + _printing(json.dumps(GOOD)),
 }
@@ -90,7 +95,8 @@ def make(tree: Path) -> None:
         (tree / "schedulers" / name).mkdir(parents=True)
         (tree / "schedulers" / name / f"{name}.c").touch()
     (tree / "meson_options.txt").write_text(
-        "option('schedulers', type: 'array')\noption('observe', type: 'combo')\n")
+        "option('schedulers', type: 'array')\noption('observe', type: 'combo')\n"
+        "option('runtime', type: 'combo')\n")
     for name, body in PROGRAMS.items():
         (tree / f"experiments/workloads/{name}.c").write_text("int main(void) { return 0; }\n")
         program(tree, name, body)

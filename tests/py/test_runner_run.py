@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -276,6 +277,25 @@ class Options(TreeCase):
                        FakeBuilder(self.tree), self.results, [], row)
         said = json.loads((self.out / "run.json").read_text())
         self.assertEqual((said["reproduces"], said["command"]), (row.row, row.command))
+
+    def test_simulations_run_beside_each_other_and_measurements_alone(self) -> None:
+        for build, status in (("build: {runtime: sim}\n", "ok"), ("", "failed")):
+            self.matrix(f"program: pair\nfactors: {{workers: [1, 2]}}\nblocks: 1\n{build}")
+            self.out = self.results / status
+            with mock.patch("experiments.runner.matrix.usable_cores", lambda: 2):
+                self.run_it("m")
+            self.assertEqual(self.statuses(), [status] * 2)
+            self.assertEqual([r["order"] for r in self.rows()], [0, 1])
+            (self.tree / "bin/both").unlink(missing_ok=True)
+
+    def test_an_interruption_ends_what_other_threads_wait_for(self) -> None:
+        timer = threading.Timer(0.2, child.stop.set)
+        timer.start()
+        self.addCleanup(child.stop.clear)
+        ended = child.run(["sleep", "60"], 60)
+        timer.join()
+        self.assertEqual((ended.status, ended.interrupted), ("interrupted", True))
+        self.assertLess(ended.wall, 30)
 
     def test_google_benchmark_subset(self) -> None:
         self.run_it("m")

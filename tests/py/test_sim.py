@@ -40,6 +40,19 @@ class Machines(unittest.TestCase):
                     if not line.startswith("#"):
                         self.assertRegex(line, r"#.*\[\w+\]", "no source")
 
+    def test_arrivals(self) -> None:
+        """An open load: the simulated clock is what it goes by, and the same seed gives the same gaps."""
+        argv = ("--cores", "2", "--seed", "3", "arrivals", "--workers", "1", "--rate", "20000", "--reps", "1")
+        first, again = self.record(*argv), self.record(*argv)
+        for said in (first, again):
+            said["sim"].pop("host")
+        self.assertEqual(json.dumps(first), json.dumps(again))
+        self.assertEqual(first["status"], "ok")
+        latency = [s["value"] for s in first["samples"] if s["metric"] == "latency_median"]
+        self.assertTrue(latency and 0 < latency[0] < 1e5, latency)
+        self.assertEqual(set(first["unavailable"]), {"cpu", "idle_share"})
+        self.assertNotIn("cpu", {s["metric"] for s in first["samples"]})
+
     def test_refused(self) -> None:
         for argv, said in ((["--machine", "epyc", "packet"], "no machine 'epyc' (nearest: epyc7702x2)"),
                            (["packt"], "no workload 'packt' (nearest: packet"),
@@ -183,7 +196,15 @@ class Runs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             bad = Path(folder) / "bad.yaml"
             text = (ROOT / sim.MACHINES / "epyc7702x2.yaml").read_text(encoding="utf-8")
-            for change, said in ((("hit: 0.3", "hit: fast"), "hit: one time(s) in ns, from 0 to 1e9"),
+            for change, said in ((("hit: 0.3", "hit: fast"), "hit takes a time in ns below 1e9"),
+                                 (("cores: 128", "cores: 1e9"), "cores takes a whole number below 1e9"),
+                                 (("stores: 48", "stores: 2.5"), "stores takes a whole number below 1e9"),
+                                 (("layers: [4, 64]", "layers: [4, x]"),
+                                  "layers takes 1 to 4 whole numbers, each below 1e9"),
+                                 (("transfer: [25, 110, 220]", "transfer: [25, 110]"),
+                                  "transfer has 2 times: it takes 3, one for each of the layers"),
+                                 (("transfer: [25, 110, 220]", "transfer: [25, 220, 110]"),
+                                  "transfer: a line from farther away comes sooner"),
                                  (("hit:", "hits:"), "there is no key 'hits'"),
                                  (("hit: 0.3", ""), "the key 'hit' is missing"),
                                  (("ways: [8, 8, 16]", "ways: [8, 8]"), "one value for each level of caches"),
