@@ -23,6 +23,7 @@ COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_
            ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"),
            ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
            ("cpu an arrival", "cpu"), ("idle share", "idle_share"),
+           ("at home", "at_home"), ("moves", "moves"), ("imbalance", "imbalance"),
            ("made again", "create_again"), ("made first", "create_first"),
            ("instructions a switch", "yield_instructions"),
            ("system calls a switch", "yield_syscalls"), ("switch", "yield_time"),

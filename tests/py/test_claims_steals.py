@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Claims of M7.8 to M7.11 on synthetic tables that must give each verdict."""
+"""Claims of M7.8 to M7.11 and B3.1 on synthetic tables that must give each verdict."""
 from __future__ import annotations
 
 import sys
@@ -95,6 +95,26 @@ class Overflow(Steals):
             return {name: (speed, *PLAIN[1:]) for name, speed in zip(names, speeds)}
         self.all(specs(10e5, 5e5, 6e5, 7e5, 11e5, 12e5, 13e5),
                  specs(10e5, 7e5, 6e5, 5e5, 4e5, 3e5, 9e5))
+
+
+class Affinity(Case):
+    row = "B3.1"
+
+    def frame(self, workers: int, transient: tuple[float, float],
+              sticky: tuple[float, float]) -> pd.DataFrame:
+        points: list[tuple[Point, Metrics]] = [
+            ({"program": "affinity", "scheduler": spec, "series": spec, "workers": workers},
+             {"imbalance": ("1", values[0]), "at_home": ("1", values[1])})
+            for spec, values in (("fifo:place=owner", transient),
+                                 ("fifo:place=owner:sticky=1", sticky))]
+        return table(self.folder, points)
+
+    def test_verdicts(self) -> None:
+        claim = "sticky balances, transient keeps affinity"
+        self.verdict(self.frame(2, (1.8, 0.9), (1.1, 0.5)), claim, HOLDS)
+        self.verdict(self.frame(2, (1.1, 0.9), (1.8, 0.5)), claim, FAILS, "imbalance")
+        self.verdict(self.frame(2, (1.8, 0.5), (1.1, 0.5)), claim, FAILS, "at home")
+        self.verdict(self.frame(1, (1.8, 0.9), (1.1, 0.5)), claim, OPEN, "two workers")
 
 
 if __name__ == "__main__":
