@@ -332,6 +332,37 @@ static void test_forced(void)
     }
 }
 
+/* ---- victims=listed: nobody tries those that sleep ---- */
+
+static uint64_t tries_of(const char *module, const char *knobs)
+{
+    char spec[160];
+    struct burst b = {1, 100, "left", 0, 0};
+    snprintf(spec, sizeof spec, "%s:private=0:%s", module, knobs);
+    struct tn_config c = with(8, spec);
+    c.idle = TN_IDLE_BLOCK; /* one search for each wake-up */
+    tn_runtime *rt;
+    tn_fibre *f;
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    struct tn_attr attr = {.runtime = rt};
+    CHECK_EQUAL(tn_spawn(&f, &attr, bursts, &b), 0);
+    CHECK_EQUAL(tn_join(f, NULL), 0);
+    uint64_t tries = counter(tn_cluster_first(rt), "steal_try");
+    CHECK_EQUAL(tn_stop(rt), 0);
+    return tries;
+}
+
+static void test_listed(void)
+{
+    if (migration_forced() || !counting())
+        SKIP("it is told by counters of a plain build");
+    for (int m = 0; m < 2; m++) {
+        uint64_t random = tries_of(names[m], "victims=random"), listed = tries_of(names[m], "victims=listed");
+        harness_note("tries: %u random, %u listed ", (unsigned)random, (unsigned)listed);
+        CHECK(listed < random * 3 / 4);
+    }
+}
+
 /* ---- place=owner, transient and sticky ---- */
 
 static tn_waiter waiter;
@@ -419,6 +450,7 @@ int main(void)
         {"slot: the newest first, and its bound", test_slot},
         {"few are left alone; requests and tickets", test_requests},
         {"a busy worker is made to steal", test_forced},
+        {"only the busy are tried", test_listed},
         {"owners, transient and sticky", test_owner},
     };
     return HARNESS_RUN("extras", tests);
