@@ -21,7 +21,7 @@ THRESHOLDS: dict[str, Any] = {
     # transient over sticky: turns on the worker that the fibre was spawned on
     "keeps": 1.05,
 }
-APART = ("workers", "scheduler")
+APART = ("workers", "scheduler", "TENTER_IDLE")
 TRANSIENT, STICKY = "fifo:place=owner", "fifo:place=owner:sticky=1"
 
 
