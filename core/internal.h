@@ -60,6 +60,8 @@ struct fibre {
     struct token *token;   /* that it waits with, or NULL: the fibre itself, and tn_stop when it is dropped */
     struct fibre *token_next, **token_at; /* under the token's lock */
 
+    void *word; /* the module's, see tn_fibre_word */
+
     uint32_t exclusive_stack; /* of an unusual size: its pages; 0: from the pool */
 
     /* the fibre itself, for diagnoses */

@@ -26,6 +26,11 @@ void *tn_fibre_state(struct tn_fibre *f)
     return (char *)f + FIBRE_BYTES;
 }
 
+void **tn_fibre_word(struct tn_fibre *f)
+{
+    return &fibre_of(f)->word;
+}
+
 /* ---- clusters ---- */
 
 bool left_behind_in_parent(struct runtime *rt)

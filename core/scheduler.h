@@ -60,6 +60,10 @@ static inline struct tn_fibre *tn_fibre_of(struct tn_link *link)
 /* The module's state of a fibre (fibre_size bytes, zeroed when it is spawned in or moved to the cluster). */
 TN_MODULE_API void *tn_fibre_state(struct tn_fibre *f);
 
+/* One word of each fibre that is the module's, whatever its fibre_size: undefined until the module writes it, which it may
+ * do whenever it owns the fibre; in TN_SPAWNED and TN_MIGRATED it has no value yet. For placement, mostly. */
+TN_MODULE_API void **tn_fibre_word(struct tn_fibre *f);
+
 /* Does anybody want work? Workers that are parked, or search. A hint. */
 static inline bool tn_hungry(struct tn_cluster *cl)
 {

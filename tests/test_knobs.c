@@ -356,7 +356,7 @@ static void test_bad_values(void)
         {"fifo:nearest=0", "nearest=0", "1 to 4096"},
         {"fifo:place=here", "place=here", "waker|home"},
         {"fifo:privat=1", "no knob 'privat", "private"},
-        {"fifo:whatever=1", "no knob 'whatever'; it has layout, capacity", "place"},
+        {"fifo:zzzzzzzz=1", "no knob 'zzzzzzzz'; it has layout, capacity", "place"},
         {"lifo:layout", "layout", "layout"},
         {"skeleton:capacity=4", "capacity", "none"},
         {"lifo:", "", ""},

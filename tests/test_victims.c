@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The orders in which a thief tries its victims (schedulers/parts/victims.h), and the owner-biased lock's
+ * The orders in which a thief tries its victims (schedulers/parts/victims.h, request.h), and the owner-biased lock's
  * bookkeeping without threads.
  */
 #include "harness.h"
 
-#include "parts/biased.h"
-#include "parts/victims.h"
+/* A fifo of its own, by another name: no cluster runs it, its choices of victims are called as they are. */
+#define TN_KNOB_OWNER probe
+#define LOCAL_LIFO    0
+#include "parts/either.h"
+
+EITHER_TABLE(probe, "a copy");
 
 enum { MOST = 12 };
 static struct tn_worker workers[MOST], *slots[MOST];
@@ -94,6 +98,111 @@ static void test_nearest_reaches_all(void)
     }
 }
 
+/* The longest queue, then all others from anywhere. */
+static size_t length_of(struct tn_worker *w)
+{
+    return w->index == 5 ? 9 : w->index == 7 ? 8 : 0;
+}
+
+static size_t no_length(struct tn_worker *w)
+{
+    (void)w;
+    return 0;
+}
+
+static void test_busiest(void)
+{
+    set_up(10);
+    for (int round = 0; round < 20; round++) {
+        unsigned seen[MOST] = {0}, tries = 1;
+        uint32_t begin = 0;
+        CHECK_EQUAL(tn_victim_busiest(&workers[3], 10, 0, &begin, length_of)->index, 5);
+        for (struct tn_worker *v; (v = tn_victim_busiest(&workers[3], 10, tries, &begin, length_of)) != NULL; tries++)
+            if (!CHECK(tries < 20) || !CHECK(++seen[v->index] == 1))
+                return;
+        CHECK_EQUAL(tries, 10);
+        CHECK_EQUAL(seen[3], 0);
+    }
+    uint32_t begin = 0;
+    CHECK_EQUAL(tn_victim_busiest(&workers[5], 10, 0, &begin, length_of)->index, 7); /* not oneself */
+    CHECK(tn_victim_busiest(&workers[3], 10, 0, &begin, no_length) != NULL);
+    CHECK(tn_victim_busiest(&workers[0], 1, 0, &begin, no_length) == NULL);
+}
+
+/* ---- request: who comes before the usual victims ---- */
+
+static struct local_worker local[MOST];
+static struct local_cluster shared;
+static int64_t values[TN_KNOBS_MAX];
+
+static void set_request(int64_t request)
+{
+    set_up(10);
+    for (size_t i = 0; i < sizeof local_knobs / sizeof *local_knobs; i++)
+        values[i] = local_knobs[i].initial;
+    values[TN_KNOB_NAME_(TN_KNOB_OWNER, request)] = request;
+    cluster.knobs = values;
+    cluster.sched = &shared;
+    for (uint32_t i = 0; i < MOST; i++) {
+        workers[i].sched = &local[i];
+        local[i] = (struct local_worker){.start = 0};
+    }
+}
+
+static unsigned victims_of(struct tn_worker *me)
+{
+    unsigned n = 1;
+    while (n < 20 && local_victim(me, n) != NULL)
+        n++;
+    return n;
+}
+
+static void test_requests(void)
+{
+    set_request(REQUEST_STICKY); /* whoever asked is first, until another asks */
+    for (int round = 0; round < 20; round++) {
+        atomic_store(&local[1].target, (round < 10 ? REQUEST_NEW : 0) | 8);
+        CHECK_EQUAL(local_victim(&workers[1], 0)->index, 7);
+        CHECK_EQUAL(victims_of(&workers[1]), 10); /* and all others behind it */
+    }
+    set_request(REQUEST_ONCE); /* who asked has been served: the usual ones */
+    unsigned seen[MOST] = {0};
+    atomic_store(&local[1].target, 8);
+    for (int round = 0; round < 500; round++)
+        seen[local_victim(&workers[1], 0)->index]++;
+    CHECK(seen[7] < 200 && seen[0] > 0 && seen[9] > 0);
+    set_request(REQUEST_TICKET); /* whom a ticket names, once, and then one at random */
+    cluster.slots = 10;
+    CHECK_EQUAL(request_init(&cluster), 0);
+    ticket_publish(shared.tickets, &workers[4], &local[4].ticket);
+    CHECK_EQUAL(atomic_load(&local[4].ticket), 1);
+    CHECK_EQUAL(local_victim(&workers[1], 0)->index, 4);
+    CHECK_EQUAL(atomic_load(&local[4].ticket), 0);
+    CHECK(local_victim(&workers[1], 1) != NULL);
+    CHECK(local_victim(&workers[1], 2) == NULL);
+    CHECK(local_victim(&workers[1], 0) != NULL);
+    CHECK(local_victim(&workers[1], 1) == NULL);
+    ticket_publish(shared.tickets, &workers[1], &local[1].ticket); /* one's own is no use */
+    CHECK(local_victim(&workers[1], 0) != &workers[1]);
+    CHECK_EQUAL(atomic_load(&local[1].ticket), 0);
+    request_fini(&shared);
+}
+
+/* Few are left alone, every 16th such victim is not. */
+static void test_least(void)
+{
+    set_request(REQUEST_NONE);
+    values[TN_KNOB_NAME_(TN_KNOB_OWNER, least)] = 10;
+    uint64_t counts[TN_MODULE_COUNTERS_MAX] = {0};
+    workers[0].counts = counts;
+    unsigned left = 0;
+    for (int i = 0; i < 160; i++)
+        left += local_leaves_alone(&workers[0], 9);
+    CHECK_EQUAL(left, 150);
+    CHECK(!local_leaves_alone(&workers[0], 10));
+    CHECK(!local_leaves_alone(&workers[0], 0)); /* nothing to leave: looked at as ever */
+}
+
 static void test_biased(void)
 {
     static struct tn_biased b;
@@ -119,6 +228,9 @@ int main(void)
         {"random: from anywhere", test_random_start},
         {"nearest: right, left, then far", test_nearest},
         {"nearest: reaches all", test_nearest_reaches_all},
+        {"busiest: the longest queue, then all", test_busiest},
+        {"requests and tickets come first", test_requests},
+        {"few are left alone", test_least},
         {"the biased lock", test_biased},
     };
     return HARNESS_RUN("victims", tests);

@@ -14,6 +14,9 @@
  * HOME      Fibres are woken for a worker that is busy for ever; another one needs them.
  * CHILD     A fibre spawns another one, which the module may run first; the other worker needs whoever is left.
  * YIELDERS  A worker has three fibres, a fourth one comes in: all wait by yielding until the first one has run.
+ * FETCH     One has made a fibre ready, makes another one ready and is busy for ever; the other one, who sleeps, needs both.
+ * FORCED    One is made to steal two of three fibres, and is busy for ever with the first; a third worker needs two.
+ * OWNER     A fibre is woken for the worker that it was spawned on, who is busy for ever; another one needs it.
  * PREFER    A worker's two fibres wait by yielding for one that lies with another worker, who is busy for ever.
  *
  * Large ones, for stress and for random walks (large/):
@@ -201,5 +204,36 @@ static inline void yielders(struct stub_worker *me)
                 stub_ready(NULL, F(1), TN_WOKEN)),                                          \
                (stub_get(W2), stub_get(W2)), )                                              \
     CASE_MAIN(prepare, check, thread0, thread1)
+
+#define PARTS_FETCH(id, settings, after)                                                                  \
+    PARTS_MAIN(id, 2, PARTS_KNOBS(settings), (stub_ready(W0, F(0), TN_SPAWNED), stub_asleep(W1)), ran(2); \
+               after, stub_ready(W0, F(1), TN_SPAWNED), (stub_get(W1), stub_get(W1)), )                   \
+    CASE_MAIN(prepare, check, thread0, thread1)
+
+#define PARTS_FORCED(id, settings)                                                                            \
+    PARTS_MAIN(id, 3, PARTS_KNOBS(settings),                                                                  \
+               (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED),                           \
+                stub_ready(W0, F(2), TN_SPAWNED), atomic_init(&local_of(&W1->pub)->target, REQUEST_NEW | 1)), \
+               , stub_next(W1, false), (stub_get(W2), stub_get(W2)), )                                        \
+    CASE_MAIN(prepare, check, thread0, thread1)
+
+#define PARTS_OWNER(id, settings)                                                            \
+    PARTS_MAIN(id, 3, PARTS_KNOBS(settings),                                                 \
+               (stub_ready(W0, F(0), TN_SPAWNED), stub_steal(W1, W0), stub_next(W1, false)), \
+               assert(F(0)->runs == 2), stub_ready(W1, F(0), TN_WOKEN), stub_get(W2), )      \
+    CASE_MAIN(prepare, check, thread0, thread1)
+
+/* request=ticket: those that are left name each worker once at the most, and exactly if its flag says so. */
+#define PARTS_TICKETS()                                                                                              \
+    do {                                                                                                             \
+        struct tn_mpmc_ring *ring_ = ((struct local_cluster *)stub_cluster.sched)->tickets;                          \
+        unsigned out_[STUB_WORKERS] = {0};                                                                           \
+        struct tn_worker *w_;                                                                                        \
+        assert(tn_mpmc_valid(ring_));                                                                                \
+        while ((w_ = tn_mpmc_pop(ring_)) != NULL)                                                                    \
+            out_[w_->index]++;                                                                                       \
+        for (uint32_t i_ = 0; i_ < stub_cluster.slots; i_++)                                                         \
+            assert(out_[i_] == atomic_load_explicit(&local_of(&stub_worker[i_].pub)->ticket, memory_order_relaxed)); \
+    } while (0)
 
 #endif

@@ -25,6 +25,7 @@ COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_
            ("stalls an instruction", "sim_stalls_per_instruction"),
            ("a line", "line"), ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
            ("cpu an arrival", "cpu"), ("idle share", "idle_share"),
+           ("at home", "at_home"), ("moves", "moves"), ("imbalance", "imbalance"),
            ("made again", "create_again"), ("made first", "create_first"),
            ("instructions a switch", "yield_instructions"),
            ("system calls a switch", "yield_syscalls"), ("switch", "yield_time"),

@@ -5,6 +5,6 @@
  */
 #define TN_KNOB_OWNER fifo
 #define LOCAL_LIFO    0
-#include "parts/global.h"
+#include "parts/either.h"
 
 EITHER_TABLE(fifo, "oldest first; local queues with stealing, or one global queue");

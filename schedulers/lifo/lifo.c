@@ -6,6 +6,6 @@
  */
 #define TN_KNOB_OWNER lifo
 #define LOCAL_LIFO    1
-#include "parts/global.h"
+#include "parts/either.h"
 
 EITHER_TABLE(lifo, "newest first; local stacks with FIFO stealing, or one global stack");

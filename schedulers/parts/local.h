@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Local queues with stealing (003 §4.3.1, §4.4.1), the part that fifo and lifo share. The module that includes
- * this defines TN_KNOB_OWNER, and LOCAL_LIFO as 0 or 1.
+ * this defines TN_KNOB_OWNER, and LOCAL_LIFO as 0 or 1. Here is what an owner does with its own queue as long as its
+ * knobs ask for nothing else (choices.h); steal.h has the thieves, more.h what the other knobs add.
  *
  * What a worker has, and in which order its owner takes it:
  *
@@ -34,8 +35,10 @@
 
 #include "scheduler.h"
 #include "biased.h"
+#include "choices.h"
 #include "victims.h"
 #include "queues/locked.h"
+#include "queues/mpmc_ring.h"
 #if LOCAL_LIFO
 #include "queues/spmc_lifo.h"
 #define OPEN(op) tn_spmc_lifo_##op
@@ -46,41 +49,7 @@ typedef struct tn_spmc_lifo local_open;
 typedef struct tn_spmc_fifo local_open;
 #endif
 
-#define LOCAL_KNOBS(K)                                                                                               \
-    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3")            \
-    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                                     \
-      "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1")     \
-    K(private, NULL, 128, 0, 4096, "fibres",                                                                         \
-      "local: the part of a queue that its worker uses without atomics, rounded up to a power of two", "")           \
-    K(full, "overflow|refuse", 0, 0, 1, "", "a spawn into a full queue: into a list, or EAGAIN", "003 §7.1.1")       \
-    K(steal, "half|one", 0, 0, 1, "", "how much a thief takes", "003 §4.4.1")                                        \
-    K(spawn, "parent|child", 0, 0, 1, "", "which of the two goes on first after a spawn", "")                        \
-    K(victims, "random|nearest|busy", 0, 0, 2, "", "whom a thief tries; busy: the longest busy first", "000 §3.2.2") \
-    K(nearest, NULL, 15, 1, 4096, "workers", "victims=nearest: how many neighbours", "003 §7.1.1")                   \
-    K(place, "waker|home", 0, 0, 1, "", "where a woken fibre goes: to its waker, or to the worker it ran on",        \
-      "000 §3.2.2")
-
-enum { LOCAL_KNOBS(TN_KNOB_ENUM) };
-static const struct tn_knob local_knobs[] = {LOCAL_KNOBS(TN_KNOB_ROW)};
-#define KNOB(cl, k) TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
-
-enum { LAYOUT_LOCAL, LAYOUT_GLOBAL };
-enum { FULL_OVERFLOW, FULL_REFUSE };
-enum { STEAL_HALF, STEAL_ONE };
-enum { SPAWN_PARENT, SPAWN_CHILD };
-enum { VICTIMS_RANDOM, VICTIMS_NEAREST, VICTIMS_BUSY };
-enum { PLACE_WAKER, PLACE_HOME };
-
-enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128, CAUGHT = 64 };
-
-enum { LOCAL_SPILL, LOCAL_OVERFLOW, LOCAL_ASKED, LOCAL_REVOKED, LOCAL_SHARED };
-static const struct tn_counter_row local_counters[] = {
-    [LOCAL_SPILL] = {"spill", "times that the private part was full and its older half was opened"},
-    [LOCAL_OVERFLOW] = {"overflow", "fibres that found the bounded queue full and went to a list"},
-    [LOCAL_ASKED] = {"asked", "times that an owner opened its private part because a thief asked"},
-    [LOCAL_REVOKED] = {"revoked", "times that a thief took private work behind a hog under the heavy fence"},
-    [LOCAL_SHARED] = {"shared", "fibres taken from the cluster's shared or yield queue"},
-};
+enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128, CAUGHT = 64, POOL_RINGS = 5 };
 
 struct local_worker {
     /* the owner's, and under the lock a thief's */
@@ -94,23 +63,38 @@ struct local_worker {
     /* thieves write, owner reads */
     _Atomic(uint32_t) asked, caught;
     /* owner only */
-    bool global;    /* layout=global */
+    uint8_t way;    /* WAY_* */
     bool was_fair;  /* the last fair call looked at the shared queues first */
     uint32_t ticks; /* fibres taken from shared queues; layout=global: calls of next */
     uint32_t start; /* of this round of victims */
     struct tn_victim_walk walk;
     local_open *open;
+    /* of more.h */
+    bool fresh;             /* slot: the newest has not run yet */
+    uint32_t in_row, fairs; /* slot: so many newest ones in a row; fair calls */
+    uint32_t pushes,
+        shift;       /* request: fibres made ready since the last one; victims that came before the usual ones */
+    uint32_t passed; /* least: victims that were left alone */
+    /* owner writes, thieves read */
+    _Atomic(local_open *) shown; /* what `open` is: thieves look here */
+    struct local_chain *chain;   /* full=chain, else NULL; constant */
+    struct local_outgrown *outgrown;
 
     /* thieves: since when the owner has not moved */
     _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) seen_seq;
     _Atomic(uint64_t) seen_at;
+
+    /* request: whom to steal from (REQUEST_NEW, index + 1), written by any; whether a ticket of this worker is out */
+    _Atomic(uint32_t) target, ticket;
 
     struct tn_locked_queue inbox;
 };
 
 struct local_cluster {
     struct tn_locked_queue shared, yields;
-    struct tn_mpmc_ring *ring; /* layout=global of fifo, see global.h */
+    struct tn_mpmc_ring *ring[POOL_RINGS]; /* the global queue, see pool.h */
+    uint32_t rings, way;
+    struct tn_mpmc_ring *tickets; /* see request.h */
 };
 
 static inline struct local_worker *local_of(struct tn_worker *w)
@@ -176,8 +160,11 @@ static __attribute__((noinline)) bool local_show(struct tn_worker *me)
     return caught != 0;
 }
 
-/* The owner's own queue. EAGAIN: full, and `refuse`. */
-static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refuse)
+static int more_full(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
+
+/* The owner's own queue. `more`: what to do where it is full, is a matter of more.h. */
+static inline __attribute__((always_inline)) int local_push(struct tn_worker *me, struct tn_fibre *f, enum tn_why why,
+                                                            const bool more)
 {
     struct local_worker *l = local_of(me);
     bool taken = false, open = true;
@@ -205,14 +192,15 @@ static inline int local_push(struct tn_worker *me, struct tn_fibre *f, bool refu
     }
     if (__builtin_expect(taken, 1))
         return open ? 0 : TN_HELD;
-    if (refuse)
-        return EAGAIN;
+    if (more)
+        return more_full(me, f, why);
     TN_COUNT_ADD(me, LOCAL_OVERFLOW, 1);
     tn_locked_queue_push_back(&l->inbox, &f->link);
     return 0;
 }
 
-static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
+static inline __attribute__((always_inline)) int local_ready(struct tn_worker *me, struct tn_fibre *f,
+                                                             enum tn_why why)
 {
     struct local_cluster *c = f->cluster->sched;
     if (why == TN_YIELDED && me != NULL) {
@@ -227,19 +215,11 @@ static inline int local_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_
         tn_locked_queue_push_back(&c->yields, &f->link);
         return 0;
     }
-    if (why == TN_WOKEN && KNOB(f->cluster, place) == PLACE_HOME && f->home != NULL && f->home != me &&
-        f->home->cluster == f->cluster) {
-        struct tn_worker *home = f->home;
-        tn_locked_queue_push_back(&local_of(home)->inbox, &f->link);
-        return TN_FOR(home->index);
-    }
     if (me == NULL) {
         tn_locked_queue_push_back(&c->shared, &f->link);
         return 0;
     }
-    if (why == TN_SPAWNED && KNOB(f->cluster, spawn) == SPAWN_CHILD)
-        return TN_RUN_NOW;
-    return local_push(me, f, why == TN_SPAWNED && KNOB(f->cluster, full) == FULL_REFUSE);
+    return local_push(me, f, why, false);
 }
 
 /* ---- next ---- */
@@ -311,167 +291,6 @@ again:
     if (f == NULL && local_shared_length(me) != 0)
         f = local_shared(me);
     return tn_fibre_of(f);
-}
-
-/* ---- stealing ---- */
-
-/* Has the victim reached no scheduling point for HOG_NS? All thieves share one observation. */
-static bool local_hogged(struct local_worker *v)
-{
-    uint32_t seq = atomic_load_explicit(&v->lock.seq, memory_order_relaxed); /* relaxed: compared only */
-    tn_time now = tn_now();
-    if (atomic_load_explicit(&v->seen_seq, memory_order_acquire) == seq)                           /* H0 acquire */
-        return (int64_t)(now - atomic_load_explicit(&v->seen_at, memory_order_relaxed)) >= HOG_NS; /* relaxed: H0 */
-    atomic_store_explicit(&v->seen_at, now, memory_order_relaxed);                                 /* relaxed: H0 */
-    atomic_store_explicit(&v->seen_seq, seq, memory_order_release);                                /* H0 release */
-    return false;
-}
-
-/* Take what a hog holds: the older half of its private part, or of its soft yields. */
-static __attribute__((noinline, cold)) size_t local_take_held(struct tn_worker *me, struct local_worker *v,
-                                                              size_t max, void *out[])
-{
-    size_t n = 0;
-    if (!tn_biased_revoke(&v->lock, PATIENCE))
-        return 0;
-    uint32_t half = (v->tail - v->head + 1) / 2;
-    while (n < half && n < max)
-        out[n++] = v->slot[v->head++ & (v->limit - 1)];
-    size_t soft = (v->soft.count + 1) / 2;
-    while (half == 0 && n < soft && n < max)
-        out[n++] = tn_list_pop_front(&v->soft);
-    local_publish(v);
-    tn_biased_restore(&v->lock);
-    if (n != 0)
-        atomic_store_explicit(&v->caught, CAUGHT, memory_order_relaxed); /* relaxed: a hint */
-    TN_COUNT_ADD(me, LOCAL_REVOKED, n != 0);
-    return n;
-}
-
-static unsigned local_steal(struct tn_worker *me, struct tn_worker *victim)
-{
-    struct local_worker *l = local_of(me), *v = local_of(victim);
-    void *got[STEAL_MAX];
-    size_t max = KNOB(me->cluster, steal) == STEAL_ONE ? 1 : STEAL_MAX;
-    size_t n = OPEN(length)(v->open) != 0 ? OPEN(steal)(v->open, max, got) : 0;
-    if (n == 0) {
-        struct tn_list some = {0};
-        tn_locked_queue_pop_n(&v->inbox, max == 1 ? 1 : (tn_locked_queue_length(&v->inbox) + 1) / 2, &some);
-        unsigned count = (unsigned)some.count;
-        tn_locked_queue_push_list(&l->inbox, &some);
-        if (count != 0)
-            return count;
-    }
-    uint32_t held = atomic_load_explicit(&v->held, memory_order_relaxed); /* relaxed: a hint */
-    if (n == 0 && held != 0) {
-        if (local_hogged(v))
-            n = local_take_held(me, v, max, got);
-        else if (held > 1)
-            atomic_store_explicit(&v->asked, 1, memory_order_relaxed); /* relaxed: a hint */
-    }
-    for (size_t i = 0; i < n; i++)
-        if (!OPEN(push)(l->open, got[i]))
-            tn_locked_queue_push_back(&l->inbox, got[i]);
-    return (unsigned)n;
-}
-
-static struct tn_worker *local_victim(struct tn_worker *me, unsigned attempt)
-{
-    uint32_t used = atomic_load_explicit(&me->cluster->used, memory_order_acquire); /* U0 acquire */
-    if (KNOB(me->cluster, victims) == VICTIMS_NEAREST)
-        return tn_victim_nearest(me, used, attempt, (unsigned)KNOB(me->cluster, nearest));
-    if (KNOB(me->cluster, victims) == VICTIMS_BUSY)
-        return tn_victim_busy(me, used, attempt, &local_of(me)->walk);
-    return tn_victim_random(me, used, attempt, &local_of(me)->start);
-}
-
-static enum tn_work local_may_have_work(struct tn_worker *me)
-{
-    struct local_cluster *c = me->cluster->sched;
-    if (tn_locked_queue_length(&c->shared) != 0 || tn_locked_queue_length(&c->yields) != 0)
-        return TN_WORK_SOME;
-    enum tn_work work = TN_WORK_NONE;
-    uint32_t used = atomic_load_explicit(&me->cluster->used, memory_order_acquire); /* U0 acquire */
-    for (uint32_t i = 0; i < used; i++) {
-        struct local_worker *v = local_of(me->cluster->workers[i]);
-        if (OPEN(length)(v->open) != 0 || tn_locked_queue_length(&v->inbox) != 0)
-            return TN_WORK_SOME;
-        if (atomic_load_explicit(&v->held, memory_order_relaxed) != 0) { /* relaxed: behind the heavy fence */
-            if (i == me->index)
-                return TN_WORK_SOME;
-            work = TN_WORK_HELD;
-        }
-    }
-    return work;
-}
-
-/* ---- life ---- */
-
-static int local_cluster_init(struct tn_cluster *cl)
-{
-    struct local_cluster *c = cl->sched;
-    tn_locked_queue_init(&c->shared);
-    tn_locked_queue_init(&c->yields);
-    return 0;
-}
-
-static int local_worker_init(struct tn_worker *me)
-{
-    struct local_worker *l = local_of(me);
-    size_t capacity = local_round(KNOB(me->cluster, capacity));
-    tn_locked_queue_init(&l->inbox);
-    l->global = KNOB(me->cluster, layout) == LAYOUT_GLOBAL;
-    l->limit = KNOB(me->cluster, private) != 0 ? (uint32_t)local_round(KNOB(me->cluster, private)) : 0;
-    l->open = tn_sched_alloc(OPEN(bytes)(capacity));
-    l->slot = tn_sched_alloc((l->limit + 1) * sizeof *l->slot);
-    if (l->open == NULL || l->slot == NULL) {
-        tn_sched_free(l->open, OPEN(bytes)(capacity));
-        tn_sched_free(l->slot, (l->limit + 1) * sizeof *l->slot);
-        return ENOMEM;
-    }
-    OPEN(init)(l->open, capacity);
-    return 0;
-}
-
-static void local_worker_fini(struct tn_worker *me)
-{
-    struct local_worker *l = local_of(me);
-    tn_sched_free(l->open, OPEN(bytes)(OPEN(capacity)(l->open)));
-    tn_sched_free(l->slot, (l->limit + 1) * sizeof *l->slot);
-}
-
-/* Private work and the inbox go to the shared queue; the open part stays, for thieves. */
-static void local_worker_leave(struct tn_worker *me)
-{
-    struct local_worker *l = local_of(me);
-    struct local_cluster *c = me->cluster->sched;
-    struct tn_list left = {0};
-    uint32_t turn = tn_biased_enter(&l->lock);
-    while (l->head != l->tail)
-        tn_list_push_back(&left, l->slot[l->head++ & (l->limit - 1)]);
-    tn_list_append(&left, &l->soft);
-    local_publish(l);
-    tn_biased_leave(&l->lock, turn);
-    tn_locked_queue_pop_n(&l->inbox, SIZE_MAX, &left);
-    tn_locked_queue_push_list(&c->shared, &left);
-}
-
-static void local_drain(struct tn_cluster *cl, struct tn_list *out)
-{
-    struct local_cluster *c = cl->sched;
-    uint32_t used = atomic_load_explicit(&cl->used, memory_order_acquire); /* U0 acquire */
-    tn_locked_queue_pop_n(&c->shared, SIZE_MAX, out);
-    tn_locked_queue_pop_n(&c->yields, SIZE_MAX, out);
-    for (uint32_t i = 0; i < used; i++) {
-        struct local_worker *l = local_of(cl->workers[i]);
-        void *f;
-        while (l->head != l->tail)
-            tn_list_push_back(out, l->slot[l->head++ & (l->limit - 1)]);
-        tn_list_append(out, &l->soft);
-        while ((f = OPEN(pop)(l->open)) != NULL)
-            tn_list_push_back(out, f);
-        tn_locked_queue_pop_n(&l->inbox, SIZE_MAX, out);
-    }
 }
 
 #endif

@@ -61,4 +61,35 @@ static inline struct tn_worker *tn_victim_busy(struct tn_worker *me, uint32_t us
     return tn_victim_random(me, used, attempt - walk->n, &walk->start);
 }
 
+/* Those that are busy, and nobody else (000 §3.2.3): who sleeps has nothing, for it has looked. Only who has left may have,
+ * and then one of all is tried as well, at random. */
+static inline struct tn_worker *tn_victim_listed(struct tn_worker *me, uint32_t used, unsigned attempt,
+                                                 struct tn_victim_walk *walk)
+{
+    struct tn_worker *w = attempt <= walk->n || attempt == 0 ? tn_victim_busy(me, used, attempt, walk) : NULL;
+    if (attempt < walk->n)
+        return w;
+    /* relaxed: a hint */
+    uint32_t here = atomic_load_explicit(&me->cluster->busy, memory_order_relaxed) + tn_idle_count(me->cluster);
+    return here < used ? w : NULL;
+}
+
+/* The one of all others with the longest queue, then all of them from anywhere: it may be too late for the longest. */
+static inline struct tn_worker *tn_victim_busiest(struct tn_worker *me, uint32_t used, unsigned attempt,
+                                                  uint32_t *start, size_t (*length)(struct tn_worker *))
+{
+    struct tn_worker *best = NULL;
+    size_t most = 0;
+    for (uint32_t i = 0; i < used && attempt == 0; i++) {
+        size_t n = i != me->index ? length(me->cluster->workers[i]) : 0;
+        if (n > most) {
+            most = n;
+            best = me->cluster->workers[i];
+        }
+    }
+    if (attempt == 0 && best != NULL)
+        return best;
+    return tn_victim_random(me, used, attempt != 0 ? attempt - 1 : 0, start);
+}
+
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The benchmark programs, run for a moment: what each option changes in their record.
 
-    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES
+    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY
 """
 from __future__ import annotations
 
@@ -85,6 +85,16 @@ def idle_workers(program: str) -> None:
             wanted("arrivals --idle spin: nobody parks", said["counters"]["park"] == 0)
 
 
+def affinities(program: str) -> None:
+    for place in ("waker", "home", "owner", "owner:sticky=1"):
+        said = run(program, "--workers", "2", "--scheduler", f"fifo:place={place}", "--pairs", "4", "--turns", "50")
+        for metric, low, high in (("throughput", 1, 1e12), ("at_home", 0, 1), ("moves", 0, 1), ("imbalance", 1, 2)):
+            found = values(said, metric)
+            wanted(f"affinity place={place}: {metric} {found}", len(found) == 1 and low <= found[0] <= high)
+    said = run(program, "--workers", "1", "--pairs", "2", "--turns", "10")
+    wanted("affinity, one worker: all turns are at home", values(said, "at_home") == [1.0])
+
+
 def clocks(program: str) -> None:
     for clock in ("vdso", "syscall", "tsc", "none"):
         said = run(program, "--packets", "500", "--clock", clock)
@@ -134,10 +144,11 @@ def queues(program: str) -> None:
 
 
 def main() -> int:
-    yielding, arriving, packet, pthread, queue = sys.argv[1:6]
+    yielding, arriving, packet, pthread, queue, affinity = sys.argv[1:7]
     ways_to_yield(yielding)
     idle_workers(arriving)
     queues(queue)
+    affinities(affinity)
     for program in (packet, pthread):
         clocks(program)
         counters(program)

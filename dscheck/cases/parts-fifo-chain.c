@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* fifo, full=chain: a queue is chained beside a thief; see parts-case.h. */
+#include "parts-case.h"
+
+#include "fifo/fifo.c"
+#include "dscheck/stub_core.c"
+
+PARTS_FETCH(fifo, PARTS_KNOBS({"full", FULL_CHAIN}, {"private", 0}, {"capacity", 1}, ), )

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/* lifo, full=chain: a queue is chained beside a thief; see parts-case.h. */
+#include "parts-case.h"
+
+#include "lifo/lifo.c"
+#include "dscheck/stub_core.c"
+
+PARTS_FETCH(lifo, PARTS_KNOBS({"full", FULL_CHAIN}, {"private", 0}, {"capacity", 1}, ), )
