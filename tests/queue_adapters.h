@@ -13,12 +13,19 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/queues/chase_lev.h"
 #include "core/queues/link.h"
 #include "core/queues/locked.h"
+#include "core/queues/mpmc_cas.h"
+#include "core/queues/mpmc_fad.h"
 #include "core/queues/mpmc_ring.h"
+#include "core/queues/mpsc_node.h"
+#include "core/queues/mpsc_stub.h"
 #include "core/queues/spinlock.h"
 #include "core/queues/spmc_fifo.h"
 #include "core/queues/spmc_lifo.h"
+#include "core/queues/treiber.h"
+#include "core/queues/two_lock.h"
 
 static uint64_t seed;
 
@@ -34,6 +41,8 @@ static uint64_t next_random(uint64_t *state) /* SplitMix64 */
 /* What is queued: `link` is first, so that an item's address is its link's. */
 struct item {
     struct tn_link link;
+    struct tn_treiber_link stacked;
+    struct tn_mpsc_node own, *node; /* node: the one it brings, NULL for its own; a pop may have given it another */
     uint32_t producer, id;
 };
 
@@ -49,7 +58,10 @@ struct adapter {
     bool lifo; /* the owner's pop takes the newest */
     bool bounded;
     bool shared;  /* any thread pushes and pops; else one owner does, and the others take */
+    bool one;     /* take() gives one at most */
     bool halves;  /* take() leaves half, rounded down */
+    bool single;  /* shared, but only one thread pops or takes */
+    size_t least; /* capacity */
     bool ordered; /* each taker sees each producer's items in the order of their pushes, always */
     size_t (*bytes)(size_t capacity);
     void (*init)(void *q, size_t capacity);
@@ -87,12 +99,10 @@ struct adapter {
         return t##_valid(q);                                 \
     }
 
-static size_t take_one(struct tn_mpmc_ring *q, size_t max, void *out[])
-{
-    return max > 0 && (out[0] = tn_mpmc_pop(q)) != NULL;
-}
-
-ADAPT(tn_mpmc, take_one(q, max, out), mpmc)
+#define ONE(t) max > 0 && (out[0] = t(q)) != NULL
+ADAPT(tn_mpmc, ONE(tn_mpmc_pop), mpmc)
+ADAPT(tn_mpmc_cas, ONE(tn_mpmc_cas_pop), cas)
+ADAPT(tn_mpmc_fad, ONE(tn_mpmc_fad_pop), fad)
 ADAPT(tn_spmc_fifo, tn_spmc_fifo_steal(q, max, out), fifo)
 ADAPT(tn_spmc_lifo, tn_spmc_lifo_steal(q, max, out), lifo)
 
@@ -140,49 +150,221 @@ static size_t locked_take(void *q, size_t max, void *out[])
     return n;
 }
 
+/* Those that take links, or count only when nobody is at work. */
+static size_t stub_bytes(size_t capacity)
+{
+    return (void)capacity, sizeof(struct tn_mpsc_stub);
+}
+static void stub_init(struct tn_mpsc_stub *q, size_t capacity)
+{
+    (void)capacity;
+    tn_mpsc_stub_init(q);
+}
+static bool stub_push(struct tn_mpsc_stub *q, struct item *item)
+{
+    return tn_mpsc_stub_push(q, &item->link), true;
+}
+static size_t stub_length(struct tn_mpsc_stub *q)
+{
+    return tn_mpsc_stub_count(q);
+}
+static bool stub_valid(struct tn_mpsc_stub *q)
+{
+    size_t n = tn_mpsc_stub_count(q);
+    return n != SIZE_MAX && (n == 0) == tn_mpsc_stub_empty(q);
+}
+#define stub_pop tn_mpsc_stub_pop
+ADAPT(stub, ONE(stub_pop), stub_)
+
+static size_t two_bytes(size_t capacity)
+{
+    return (void)capacity, sizeof(struct tn_two_lock);
+}
+static void two_init(struct tn_two_lock *q, size_t capacity)
+{
+    (void)capacity;
+    tn_two_lock_init(q);
+}
+static bool two_push(struct tn_two_lock *q, struct item *item)
+{
+    return tn_two_lock_push(q, &item->link), true;
+}
+static size_t two_count(struct tn_two_lock *q, bool *valid)
+{
+    size_t n = 0, stubs = 0;
+
+    tn_spinlock_lock(&q->head_lock);
+    tn_spinlock_lock(&q->tail_lock);
+    struct tn_link *l = atomic_load(&q->head), *last = NULL;
+    for (; l != NULL; last = l, l = l->next, n++)
+        stubs += l == &q->stub;
+    *valid = last == q->tail && stubs <= 1 && (n == stubs) == tn_two_lock_empty(q);
+    tn_spinlock_unlock(&q->tail_lock);
+    tn_spinlock_unlock(&q->head_lock);
+    return n - stubs;
+}
+static size_t two_length(struct tn_two_lock *q)
+{
+    bool valid;
+    return two_count(q, &valid);
+}
+static bool two_valid(struct tn_two_lock *q)
+{
+    bool valid;
+    return two_count(q, &valid), valid;
+}
+#define two_pop tn_two_lock_pop
+ADAPT(two, ONE(two_pop), two_)
+
+static size_t treiber_bytes(size_t capacity)
+{
+    return (void)capacity, sizeof(struct tn_treiber);
+}
+static void treiber_init(struct tn_treiber *q, size_t capacity)
+{
+    (void)capacity;
+    tn_treiber_init(q);
+}
+static bool treiber_push(struct tn_treiber *q, struct item *item)
+{
+    return tn_treiber_push(q, &item->stacked), true;
+}
+static void *treiber_pop(struct tn_treiber *q)
+{
+    struct tn_treiber_link *l = tn_treiber_pop(q);
+    return l == NULL ? NULL : (char *)l - offsetof(struct item, stacked);
+}
+static size_t treiber_length(struct tn_treiber *q)
+{
+    size_t n = 0;
+    for (struct tn_treiber_link *l = tn_treiber_node_(atomic_load(&q->top)); l != NULL; l = atomic_load(&l->next))
+        n++;
+    return n;
+}
+static bool treiber_valid(struct tn_treiber *q)
+{
+    return (treiber_length(q) == 0) == tn_treiber_empty(q);
+}
+ADAPT(treiber, ONE(treiber_pop), treiber_)
+
+struct nodes {
+    struct tn_mpsc_nodes q;
+    struct tn_mpsc_node first;
+};
+static size_t nodes_bytes(size_t capacity)
+{
+    return (void)capacity, sizeof(struct nodes);
+}
+static void nodes_init(struct nodes *n, size_t capacity)
+{
+    (void)capacity;
+    tn_mpsc_nodes_init(&n->q, &n->first);
+}
+static bool nodes_push(struct nodes *n, struct item *item)
+{
+    return tn_mpsc_nodes_push(&n->q, item->node != NULL ? item->node : &item->own, item), true;
+}
+static void *nodes_pop(struct nodes *n)
+{
+    void *item;
+    struct tn_mpsc_node *node = tn_mpsc_nodes_pop(&n->q, &item);
+    if (node == NULL)
+        return NULL;
+    ((struct item *)item)->node = node; /* instead of the one that is in front now */
+    return item;
+}
+static size_t nodes_length(struct nodes *n)
+{
+    size_t count = 0;
+    struct tn_mpsc_node *node = atomic_load(&n->q.front);
+    while ((node = atomic_load(&node->next)) != NULL)
+        count++;
+    return count;
+}
+static bool nodes_valid(struct nodes *n)
+{
+    return (nodes_length(n) == 0) == tn_mpsc_nodes_empty(&n->q);
+}
+ADAPT(nodes, ONE(nodes_pop), nodes_)
+
+/* Chase and Lev's: with one array, and with arrays that grow from the capacity on, each behind the one before. */
+struct chase_lev {
+    struct tn_chase_lev q;
+    size_t used;
+    _Alignas(8) unsigned char memory[1 << 21];
+};
+static size_t chase_bytes(size_t capacity)
+{
+    return (void)capacity, sizeof(struct chase_lev);
+}
+static void *chase_memory(struct chase_lev *c, size_t capacity)
+{
+    void *memory = c->memory + c->used;
+    c->used += tn_chase_lev_bytes(capacity);
+    if (c->used > sizeof c->memory)
+        abort();
+    return memory;
+}
+static void chase_init(struct chase_lev *c, size_t capacity)
+{
+    c->used = 0;
+    tn_chase_lev_init(&c->q, chase_memory(c, capacity), capacity);
+}
+static bool chase_push(struct chase_lev *c, void *item)
+{
+    return tn_chase_lev_push(&c->q, item);
+}
+static bool grow_push(struct chase_lev *c, void *item)
+{
+    size_t capacity = tn_chase_lev_capacity(&c->q);
+    if (tn_chase_lev_push(&c->q, item))
+        return true;
+    tn_chase_lev_grow(&c->q, chase_memory(c, capacity * 2), capacity * 2);
+    return tn_chase_lev_push(&c->q, item);
+}
+static void *chase_pop(struct chase_lev *c)
+{
+    return tn_chase_lev_pop(&c->q);
+}
+static void *chase_steal(struct chase_lev *c)
+{
+    return tn_chase_lev_steal(&c->q);
+}
+static size_t chase_length(struct chase_lev *c)
+{
+    return tn_chase_lev_length(&c->q);
+}
+static bool chase_valid(struct chase_lev *c)
+{
+    return tn_chase_lev_valid(&c->q);
+}
+#define grow_init   chase_init
+#define grow_pop    chase_pop
+#define grow_length chase_length
+#define grow_valid  chase_valid
+ADAPT(chase, ONE(chase_steal), chase_)
+ADAPT(grow, ONE(chase_steal), grow_)
+
+/* The functions of ADAPT(..., s), and the number of bytes. */
+#define FACE(s, b)                                                                                          \
+    .bytes = b, .init = s##_init, .push = s##_push, .pop = s##_pop, .take = s##_take, .length = s##_length, \
+    .valid = s##_valid
+
+enum { RING, FIFO, LIFO, LOCKED }; /* those of the table that tests name */
 static const struct adapter adapters[] = {
-    {.name = "mpmc_ring",
-     .bounded = true,
-     .shared = true,
-     .bytes = tn_mpmc_bytes,
-     .init = mpmc_init,
-     .push = mpmc_push,
-     .pop = mpmc_pop,
-     .take = mpmc_take,
-     .length = mpmc_length,
-     .valid = mpmc_valid},
-    {.name = "spmc_fifo",
-     .bounded = true,
-     .halves = true,
-     .ordered = true,
-     .bytes = tn_spmc_fifo_bytes,
-     .init = fifo_init,
-     .push = fifo_push,
-     .pop = fifo_pop,
-     .take = fifo_take,
-     .length = fifo_length,
-     .valid = fifo_valid},
-    {.name = "spmc_lifo",
-     .lifo = true,
-     .bounded = true,
-     .halves = true,
-     .bytes = tn_spmc_lifo_bytes,
-     .init = lifo_init,
-     .push = lifo_push,
-     .pop = lifo_pop,
-     .take = lifo_take,
-     .length = lifo_length,
-     .valid = lifo_valid},
-    {.name = "locked, FIFO",
-     .shared = true,
-     .ordered = true,
-     .bytes = locked_bytes,
-     .init = locked_init,
-     .push = locked_push_back,
-     .pop = locked_pop,
-     .take = locked_take,
-     .length = locked_length,
-     .valid = locked_valid},
+    [RING] = {.name = "mpmc_ring", .bounded = true, .shared = true, .one = true, FACE(mpmc, tn_mpmc_bytes)},
+    [FIFO] = {.name = "spmc_fifo", .bounded = true, .halves = true, .ordered = true, FACE(fifo, tn_spmc_fifo_bytes)},
+    [LIFO] = {.name = "spmc_lifo", .lifo = true, .bounded = true, .halves = true, FACE(lifo, tn_spmc_lifo_bytes)},
+    [LOCKED] = {.name = "locked, FIFO",
+                .shared = true,
+                .ordered = true,
+                .bytes = locked_bytes,
+                .init = locked_init,
+                .push = locked_push_back,
+                .pop = locked_pop,
+                .take = locked_take,
+                .length = locked_length,
+                .valid = locked_valid},
     {.name = "locked, LIFO",
      .lifo = true,
      .shared = true,
@@ -193,6 +375,20 @@ static const struct adapter adapters[] = {
      .take = locked_take,
      .length = locked_length,
      .valid = locked_valid},
+    {.name = "mpmc_cas",
+     .bounded = true,
+     .shared = true,
+     .one = true,
+     .ordered = true,
+     .least = 2,
+     FACE(cas, tn_mpmc_cas_bytes)},
+    {.name = "mpmc_fad", .bounded = true, .shared = true, .one = true, .least = 2, FACE(fad, tn_mpmc_fad_bytes)},
+    {.name = "mpsc_stub", .shared = true, .one = true, .single = true, .ordered = true, FACE(stub_, stub_bytes)},
+    {.name = "mpsc_node", .shared = true, .one = true, .single = true, .ordered = true, FACE(nodes_, nodes_bytes)},
+    {.name = "two_lock", .shared = true, .one = true, .ordered = true, FACE(two_, two_bytes)},
+    {.name = "treiber", .lifo = true, .shared = true, .one = true, FACE(treiber_, treiber_bytes)},
+    {.name = "chase_lev", .lifo = true, .bounded = true, .one = true, FACE(chase_, chase_bytes)},
+    {.name = "chase_lev, growing", .lifo = true, .one = true, FACE(grow_, chase_bytes)},
 };
 
 static void *make(const struct adapter *a, size_t capacity)
