@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One body for all queues of core/queues/, an adapter of a few lines for each.
+ * One body for all queues of core/queues/, by the face that workloads use as well.
  *
  * The bodies: edges (empty, full, capacities 1, 2, 4), wrap (the ring goes round many times), model (random operations
  * against a plain array), stress (pushing and taking threads; nothing lost, nothing twice, order where it is promised).
@@ -10,18 +10,49 @@
 #define _POSIX_C_SOURCE 200809L
 #define TN_QUEUES_STANDALONE
 
-#include "queue_adapters.h"
+#include <CUnit/Basic.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "experiments/workloads/queue_faces.h"
+
+static uint64_t seed;
+
+static uint64_t next_random(uint64_t *state) /* SplitMix64 */
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static void *make(const struct queue_face *a, size_t capacity)
+{
+    size_t bytes = (a->bytes(capacity) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    void *q = aligned_alloc(TN_CACHE_LINE, bytes);
+
+    if (q == NULL)
+        abort();
+    memset(q, 0xa5, bytes); /* init must not count on zeroes */
+    a->init(q, capacity);
+    return q;
+}
 
 /* ---- one thread ---- */
 
 enum { MANY = 64 };
 static const size_t capacities[] = {1, 2, 4, 16};
 
-static void edges(const struct adapter *a, size_t capacity)
+static void edges(const struct queue_face *a, size_t capacity)
 {
     void *q = make(a, capacity);
     void *out[MANY];
-    struct item items[MANY] = {0};
+    struct queue_item items[MANY] = {0};
 
     for (int round = 0; round < 5; round++) {
         CU_ASSERT(a->length(q) == 0 && a->pop(q) == NULL && a->take(q, 1, out) == 0 && a->take(q, MANY, out) == 0);
@@ -39,10 +70,10 @@ static void edges(const struct adapter *a, size_t capacity)
     free(q);
 }
 
-static void wrap(const struct adapter *a, size_t capacity)
+static void wrap(const struct queue_face *a, size_t capacity)
 {
     void *q = make(a, capacity);
-    struct item items[MANY] = {0};
+    struct queue_item items[MANY] = {0};
 
     for (uint32_t n = 0; n < 3000; n++) { /* in and out, with every possible fill left inside */
         size_t fill = 1 + n % capacity;
@@ -58,10 +89,10 @@ static void wrap(const struct adapter *a, size_t capacity)
 }
 
 /* take() gives the oldest of an owner's queue, and of a shared one what pop would give. */
-static void model(const struct adapter *a, size_t capacity)
+static void model(const struct queue_face *a, size_t capacity)
 {
     void *q = make(a, capacity), *out[MANY];
-    struct item items[MANY + 1] = {0}, *in[MANY], *spare[MANY + 1]; /* an item is queued once at a time */
+    struct queue_item items[MANY + 1] = {0}, *in[MANY], *spare[MANY + 1]; /* an item is queued once at a time */
     size_t limit = a->bounded ? capacity : MANY, count = 0, spares = 0;
     uint64_t rng = seed + capacity;
 
@@ -109,11 +140,11 @@ static void model(const struct adapter *a, size_t capacity)
 enum { ROUNDS = 220, PER_PRODUCER = 60000, MAX_PRODUCERS = 2, MAX_TAKERS = 3, IDLE_LIMIT = 20 * 1000 * 1000 };
 
 struct stress {
-    const struct adapter *a;
+    const struct queue_face *a;
     void *q;
     size_t producers;
-    struct item *items; /* [producers][PER_PRODUCER] */
-    atomic_uchar *seen; /* how often each was taken */
+    struct queue_item *items; /* [producers][PER_PRODUCER] */
+    atomic_uchar *seen;       /* how often each was taken */
     atomic_size_t producing, disorders, stuck;
 };
 
@@ -126,7 +157,7 @@ struct role {
 
 static void saw(struct role *r, void *p)
 {
-    struct item *item = item_of(p);
+    struct queue_item *item = p;
     struct stress *s = r->s;
 
     atomic_fetch_add(&s->seen[item->producer * PER_PRODUCER + item->id], 1);
@@ -145,7 +176,7 @@ static void *produce(void *arg)
         uint64_t random = next_random(&r->rng);
 
         for (uint64_t burst = random % 8; burst > 0 && id < PER_PRODUCER; burst--) {
-            struct item *item = &s->items[r->number * PER_PRODUCER + id];
+            struct queue_item *item = &s->items[r->number * PER_PRODUCER + id];
 
             item->producer = (uint32_t)r->number; /* plain: the queue must carry it over */
             item->id = id;
@@ -185,7 +216,7 @@ static void *consume(void *arg)
     return NULL;
 }
 
-static void stress(const struct adapter *a, size_t capacity, size_t takers)
+static void stress(const struct queue_face *a, size_t capacity, size_t takers)
 {
     struct stress s = {.a = a, .q = make(a, capacity), .producers = a->shared ? MAX_PRODUCERS : 1};
     struct role roles[MAX_PRODUCERS + MAX_TAKERS] = {0};
@@ -229,7 +260,7 @@ static void stress(const struct adapter *a, size_t capacity, size_t takers)
 
 static void test_list(void)
 {
-    struct item items[6];
+    struct queue_item items[6];
     struct tn_list a, b;
 
     tn_list_init(&a);
@@ -257,8 +288,8 @@ static void test_list(void)
 
 static void test_push_list(void)
 {
-    struct tn_locked_queue *q = make(&adapters[LOCKED], 1);
-    struct item items[4];
+    struct tn_locked_queue *q = make(&queue_faces[LOCKED], 1);
+    struct queue_item items[4];
     struct tn_list list;
 
     tn_list_init(&list);
@@ -280,9 +311,9 @@ static void test_push_list(void)
 
 static void test_push_n(void)
 {
-    struct tn_spmc_fifo *f = make(&adapters[FIFO], 4);
-    struct tn_spmc_lifo *l = make(&adapters[LIFO], 4);
-    struct item items[6];
+    struct tn_spmc_fifo *f = make(&queue_faces[FIFO], 4);
+    struct tn_spmc_lifo *l = make(&queue_faces[LIFO], 4);
+    struct queue_item items[6];
     void *batch[6], *out[4];
 
     for (int i = 0; i < 6; i++)
@@ -306,8 +337,8 @@ static void test_push_n(void)
 /* The states that only concurrent operations leave behind, set by hand. */
 static void test_mpmc_balances(void)
 {
-    struct tn_mpmc_ring *q = make(&adapters[RING], 2);
-    struct item x, y;
+    struct tn_mpmc_ring *q = make(&queue_faces[RING], 2);
+    struct queue_item x, y;
 
     /* Two consumers gave up on slot 0 and one on slot 1. */
     atomic_store(&q->head, 3);
@@ -375,22 +406,22 @@ static void test_spinlock(void)
 /* ---- the table ---- */
 
 #define FOR_ALL(body)                                                           \
-    for (size_t i = 0; i < sizeof(adapters) / sizeof(adapters[0]); i++)         \
+    for (size_t i = 0; i < QUEUE_FACES; i++)                                    \
         for (size_t c = 0; c < sizeof(capacities) / sizeof(capacities[0]); c++) \
-            if (capacities[c] >= adapters[i].least)                             \
+            if (capacities[c] >= queue_faces[i].least)                          \
                 body;
 
 static void test_edges(void)
 {
-    FOR_ALL(edges(&adapters[i], capacities[c]))
+    FOR_ALL(edges(&queue_faces[i], capacities[c]))
 }
 static void test_wrap(void)
 {
-    FOR_ALL(wrap(&adapters[i], capacities[c]))
+    FOR_ALL(wrap(&queue_faces[i], capacities[c]))
 }
 static void test_model(void)
 {
-    FOR_ALL(model(&adapters[i], capacities[c]))
+    FOR_ALL(model(&queue_faces[i], capacities[c]))
 }
 static int rounds = 1;
 
@@ -399,7 +430,7 @@ static void test_stress(void)
     uint64_t given = seed;
 
     for (int round = 0; round < rounds; round++, seed++)
-        FOR_ALL(stress(&adapters[i], capacities[c], 1 + (c + i) % MAX_TAKERS))
+        FOR_ALL(stress(&queue_faces[i], capacities[c], 1 + (c + i) % MAX_TAKERS))
     seed = given;
 }
 

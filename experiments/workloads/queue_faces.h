@@ -1,76 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * One face for all queues of core/queues, and the items that test_queues.c sends through them.
+ * All queues of core/queues by one face: for the workloads that measure them and the tests of them.
  */
-#ifndef QUEUE_ADAPTERS_H
-#define QUEUE_ADAPTERS_H
+#ifndef QUEUE_FACES_H
+#define QUEUE_FACES_H
 
-#include <CUnit/Basic.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "core/queues/chase_lev.h"
-#include "core/queues/link.h"
-#include "core/queues/locked.h"
-#include "core/queues/mpmc_cas.h"
-#include "core/queues/mpmc_fad.h"
-#include "core/queues/mpmc_ring.h"
-#include "core/queues/mpsc_node.h"
-#include "core/queues/mpsc_stub.h"
-#include "core/queues/spinlock.h"
-#include "core/queues/spmc_fifo.h"
-#include "core/queues/spmc_lifo.h"
-#include "core/queues/treiber.h"
-#include "core/queues/two_lock.h"
-
-static uint64_t seed;
-
-static uint64_t next_random(uint64_t *state) /* SplitMix64 */
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-/* What is queued: `link` is first, so that an item's address is its link's. */
-struct item {
-    struct tn_link link;
-    struct tn_treiber_link stacked;
-    struct tn_mpsc_node own, *node; /* node: the one it brings, NULL for its own; a pop may have given it another */
-    uint32_t producer, id;
-};
-
-static struct item *item_of(void *p)
-{
-    return p;
-}
-
-/* ---- adapters ---- */
-
-struct adapter {
-    const char *name;
-    bool lifo; /* the owner's pop takes the newest */
-    bool bounded;
-    bool shared;  /* any thread pushes and pops; else one owner does, and the others take */
-    bool one;     /* take() gives one at most */
-    bool halves;  /* take() leaves half, rounded down */
-    bool single;  /* shared, but only one thread pops or takes */
-    size_t least; /* capacity */
-    bool ordered; /* each taker sees each producer's items in the order of their pushes, always */
-    size_t (*bytes)(size_t capacity);
-    void (*init)(void *q, size_t capacity);
-    bool (*push)(void *q, void *item);
-    void *(*pop)(void *q);
-    size_t (*take)(void *q, size_t max, void *out[]);
-    size_t (*length)(void *q);
-    bool (*valid)(void *q);
-};
+#include "../../core/queues/chase_lev.h"
+#include "../../core/queues/link.h"
+#include "../../core/queues/locked.h"
+#include "../../core/queues/mpmc_cas.h"
+#include "../../core/queues/mpmc_fad.h"
+#include "../../core/queues/mpmc_ring.h"
+#include "../../core/queues/mpsc_node.h"
+#include "../../core/queues/mpsc_stub.h"
+#include "../../core/queues/spinlock.h"
+#include "../../core/queues/spmc_fifo.h"
+#include "../../core/queues/spmc_lifo.h"
+#include "../../core/queues/treiber.h"
+#include "../../core/queues/two_lock.h"
+#include "queue_face.h"
 
 /* The functions t_... with a plain void pointer in front, as s_...; `b` is the body of take. */
 #define ADAPT(t, b, s)                                       \
@@ -144,7 +94,7 @@ static size_t locked_take(void *q, size_t max, void *out[])
     tn_list_init(&list);
     n = tn_locked_queue_pop_n(q, max, &list);
     if (n != list.count || !tn_list_valid(&list))
-        abort(); /* not CU_ASSERT: stress takes from several threads, which CUnit does not expect */
+        abort();
     for (size_t i = 0; i < n; i++)
         out[i] = tn_list_pop_front(&list);
     return n;
@@ -160,7 +110,7 @@ static void stub_init(struct tn_mpsc_stub *q, size_t capacity)
     (void)capacity;
     tn_mpsc_stub_init(q);
 }
-static bool stub_push(struct tn_mpsc_stub *q, struct item *item)
+static bool stub_push(struct tn_mpsc_stub *q, struct queue_item *item)
 {
     return tn_mpsc_stub_push(q, &item->link), true;
 }
@@ -185,7 +135,7 @@ static void two_init(struct tn_two_lock *q, size_t capacity)
     (void)capacity;
     tn_two_lock_init(q);
 }
-static bool two_push(struct tn_two_lock *q, struct item *item)
+static bool two_push(struct tn_two_lock *q, struct queue_item *item)
 {
     return tn_two_lock_push(q, &item->link), true;
 }
@@ -225,14 +175,14 @@ static void treiber_init(struct tn_treiber *q, size_t capacity)
     (void)capacity;
     tn_treiber_init(q);
 }
-static bool treiber_push(struct tn_treiber *q, struct item *item)
+static bool treiber_push(struct tn_treiber *q, struct queue_item *item)
 {
     return tn_treiber_push(q, &item->stacked), true;
 }
 static void *treiber_pop(struct tn_treiber *q)
 {
     struct tn_treiber_link *l = tn_treiber_pop(q);
-    return l == NULL ? NULL : (char *)l - offsetof(struct item, stacked);
+    return l == NULL ? NULL : (char *)l - offsetof(struct queue_item, stacked);
 }
 static size_t treiber_length(struct tn_treiber *q)
 {
@@ -260,7 +210,7 @@ static void nodes_init(struct nodes *n, size_t capacity)
     (void)capacity;
     tn_mpsc_nodes_init(&n->q, &n->first);
 }
-static bool nodes_push(struct nodes *n, struct item *item)
+static bool nodes_push(struct nodes *n, struct queue_item *item)
 {
     return tn_mpsc_nodes_push(&n->q, item->node != NULL ? item->node : &item->own, item), true;
 }
@@ -270,7 +220,7 @@ static void *nodes_pop(struct nodes *n)
     struct tn_mpsc_node *node = tn_mpsc_nodes_pop(&n->q, &item);
     if (node == NULL)
         return NULL;
-    ((struct item *)item)->node = node; /* instead of the one that is in front now */
+    ((struct queue_item *)item)->node = node; /* instead of the one that is in front now */
     return item;
 }
 static size_t nodes_length(struct nodes *n)
@@ -350,12 +300,12 @@ ADAPT(grow, ONE(chase_steal), grow_)
     .bytes = b, .init = s##_init, .push = s##_push, .pop = s##_pop, .take = s##_take, .length = s##_length, \
     .valid = s##_valid
 
-enum { RING, FIFO, LIFO, LOCKED }; /* those of the table that tests name */
-static const struct adapter adapters[] = {
-    [RING] = {.name = "mpmc_ring", .bounded = true, .shared = true, .one = true, FACE(mpmc, tn_mpmc_bytes)},
-    [FIFO] = {.name = "spmc_fifo", .bounded = true, .halves = true, .ordered = true, FACE(fifo, tn_spmc_fifo_bytes)},
-    [LIFO] = {.name = "spmc_lifo", .lifo = true, .bounded = true, .halves = true, FACE(lifo, tn_spmc_lifo_bytes)},
-    [LOCKED] = {.name = "locked, FIFO",
+enum { RING, FIFO, LIFO, LOCKED }; /* those of the table that are named */
+static const struct queue_face queue_faces[] = {
+    [RING] = {.name = "mpmc-ring", .bounded = true, .shared = true, .one = true, FACE(mpmc, tn_mpmc_bytes)},
+    [FIFO] = {.name = "spmc-fifo", .bounded = true, .halves = true, .ordered = true, FACE(fifo, tn_spmc_fifo_bytes)},
+    [LIFO] = {.name = "spmc-lifo", .lifo = true, .bounded = true, .halves = true, FACE(lifo, tn_spmc_lifo_bytes)},
+    [LOCKED] = {.name = "locked",
                 .shared = true,
                 .ordered = true,
                 .bytes = locked_bytes,
@@ -365,7 +315,7 @@ static const struct adapter adapters[] = {
                 .take = locked_take,
                 .length = locked_length,
                 .valid = locked_valid},
-    {.name = "locked, LIFO",
+    {.name = "locked-lifo",
      .lifo = true,
      .shared = true,
      .bytes = locked_bytes,
@@ -375,32 +325,22 @@ static const struct adapter adapters[] = {
      .take = locked_take,
      .length = locked_length,
      .valid = locked_valid},
-    {.name = "mpmc_cas",
+    {.name = "mpmc-cas",
      .bounded = true,
      .shared = true,
      .one = true,
      .ordered = true,
      .least = 2,
      FACE(cas, tn_mpmc_cas_bytes)},
-    {.name = "mpmc_fad", .bounded = true, .shared = true, .one = true, .least = 2, FACE(fad, tn_mpmc_fad_bytes)},
-    {.name = "mpsc_stub", .shared = true, .one = true, .single = true, .ordered = true, FACE(stub_, stub_bytes)},
-    {.name = "mpsc_node", .shared = true, .one = true, .single = true, .ordered = true, FACE(nodes_, nodes_bytes)},
-    {.name = "two_lock", .shared = true, .one = true, .ordered = true, FACE(two_, two_bytes)},
+    {.name = "mpmc-fad", .bounded = true, .shared = true, .one = true, .least = 2, FACE(fad, tn_mpmc_fad_bytes)},
+    {.name = "mpsc-stub", .shared = true, .one = true, .single = true, .ordered = true, FACE(stub_, stub_bytes)},
+    {.name = "mpsc-node", .shared = true, .one = true, .single = true, .ordered = true, FACE(nodes_, nodes_bytes)},
+    {.name = "two-lock", .shared = true, .one = true, .ordered = true, FACE(two_, two_bytes)},
     {.name = "treiber", .lifo = true, .shared = true, .one = true, FACE(treiber_, treiber_bytes)},
-    {.name = "chase_lev", .lifo = true, .bounded = true, .one = true, FACE(chase_, chase_bytes)},
-    {.name = "chase_lev, growing", .lifo = true, .one = true, FACE(grow_, chase_bytes)},
+    {.name = "chase-lev", .lifo = true, .bounded = true, .one = true, FACE(chase_, chase_bytes)},
+    {.name = "chase-lev-growing", .lifo = true, .one = true, FACE(grow_, chase_bytes)},
 };
 
-static void *make(const struct adapter *a, size_t capacity)
-{
-    size_t bytes = (a->bytes(capacity) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
-    void *q = aligned_alloc(TN_CACHE_LINE, bytes);
-
-    if (q == NULL)
-        abort();
-    memset(q, 0xa5, bytes); /* init must not count on zeroes */
-    a->init(q, capacity);
-    return q;
-}
+#define QUEUE_FACES (sizeof(queue_faces) / sizeof(queue_faces[0]))
 
 #endif
