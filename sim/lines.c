@@ -7,6 +7,10 @@
  * line keeps the home busy for `serve` and gets it from the nearest core that has it. A store does not wait: it is
  * over when the line has come, and stores are over in their order; the core waits only where too many are under way.
  * An atomic operation or a fence waits for the stores before it.
+ *
+ * A request needs half of the transfer to reach who has the line. Until then the owner goes on with it as before, and what
+ * it writes meanwhile the other one sees: who waits for a line lets all others act up to that moment, and only then looks.
+ * A store is seen by all when it is made, so the owner has no such time where the request is a store.
  */
 #define _GNU_SOURCE
 #include "sim.h"
@@ -53,28 +57,58 @@ static bool others(const struct sim_line *l, uint32_t me)
     return any != 0;
 }
 
-static void wait_until(struct sim_line *l, uint64_t then)
+static uint64_t wait_until(struct sim_line *l, uint64_t then)
 {
     if (then <= sim_now)
-        return;
-    sim_here->stall += then - sim_now;
+        return 0;
+    uint64_t waited = then - sim_now;
+    sim_here->stall += waited;
     if (l != NULL)
-        l->stall += then - sim_now;
+        l->stall += waited;
     sim_now = then;
+    return waited;
 }
 
 void sim_fence(void)
 {
-    wait_until(NULL, sim_here->drained);
+    (void)wait_until(NULL, sim_here->drained);
 }
 
-static void store(struct sim_line *l, uint64_t done)
+static uint64_t store(struct sim_line *l, uint64_t done)
 {
     struct sim_core *c = sim_here;
     uint64_t *slot = &c->stored[c->next_store++ % sim_machine.stores];
     sim_now += sim_machine.hit;
-    wait_until(l, *slot); /* the oldest one must be over, since this one needs its place */
+    uint64_t waited = wait_until(l, *slot); /* the oldest one must be over, since this one needs its place */
     c->drained = *slot = done > c->drained ? done : c->drained;
+    return waited;
+}
+
+/* ---- lines that a core has been asked for, and still has ---- */
+
+static void asked_for(struct sim_line *l, uint32_t owner, uint64_t until)
+{
+    struct sim_core *c = &sim_cores[owner];
+    struct sim_leaving *slot = &c->leaving[c->next_leaving++ % SIM_LEAVING];
+    *slot = (struct sim_leaving){l, until};
+}
+
+static bool still_has(const struct sim_line *l, uint32_t core)
+{
+    const struct sim_core *c = &sim_cores[core];
+    for (unsigned i = 0; i < SIM_LEAVING; i++)
+        if (c->leaving[i].line == l && sim_now < c->leaving[i].until)
+            return true;
+    return false;
+}
+
+/* Wait for a line that is here at `there`: what others do until the request has arrived, at `asked`, happens before. */
+static uint64_t wait_for(struct sim_line *l, uint64_t asked, uint64_t there)
+{
+    uint64_t waited = wait_until(l, asked);
+    if (sim_now > sim_limit)
+        sim_turn();
+    return waited + wait_until(l, there);
 }
 
 /* ---- the lines that went from core to core ---- */
@@ -118,17 +152,20 @@ static uint64_t from_outer(struct sim_line *l)
     return took;
 }
 
-static void miss(struct sim_line *l, enum sim_access how)
+/* How long the core has waited. */
+static uint64_t miss(struct sim_line *l, enum sim_access how)
 {
     uint32_t me = sim_core_number;
-    uint64_t bit = UINT64_C(1) << me % 64;
+    uint64_t bit = UINT64_C(1) << me % 64, waited = 0;
     bool have = l->owner == me + 1, alone = have || !others(l, me);
-    if (how == SIM_READ && (l->sharers[me / 64] & bit) != 0) { /* only with capacities */
-        wait_until(l, sim_now + from_outer(l));
-        return;
-    }
+    if (how == SIM_READ && (l->sharers[me / 64] & bit) != 0) /* only with capacities */
+        return wait_until(l, sim_now + from_outer(l));
     if (how == SIM_UPDATE)
-        sim_fence();
+        waited = wait_until(NULL, sim_here->drained);
+    if (!have && still_has(l, me)) {
+        sim_now += how == SIM_UPDATE ? sim_machine.atomic : sim_machine.hit;
+        return waited;
+    }
     uint64_t start = sim_now > l->busy ? sim_now : l->busy, took;
     if (have) {
         took = sim_capacities ? from_outer(l) : 0;
@@ -136,6 +173,8 @@ static void miss(struct sim_line *l, enum sim_access how)
         took = sim_machine.transfer[sim_distance[me][l->owner - 1]];
         sim_traffic[l->owner - 1][me]++;
         transferred(l);
+        if (how != SIM_WRITE)
+            asked_for(l, l->owner - 1, start + took / 2);
     } else if (alone) {
         took = sim_machine.memory;
         sim_here->cold++;
@@ -146,15 +185,14 @@ static void miss(struct sim_line *l, enum sim_access how)
         took = sim_machine.transfer[farthest(l, me)];
         transferred(l);
     }
-    uint64_t keeps = how == SIM_READ && l->owner == 0 && !alone ? sim_machine.serve : took;
-    l->busy = start + keeps > l->busy ? start + keeps : l->busy;
+    uint64_t asked = start + took / 2;
     if (how == SIM_READ) {
+        l->busy = start + (l->owner == 0 && !alone ? sim_machine.serve : took);
         l->owner = alone && !have ? (uint16_t)(me + 1) : 0;
         l->sharers[me / 64] |= bit;
         if (sim_capacities)
             (void)sim_reach(me, l);
-        wait_until(l, start + took);
-        return;
+        return alone ? wait_until(l, start + took) : wait_for(l, asked, start + took);
     }
     for (unsigned i = 0; i < sim_words; i++)
         l->sharers[i] = i == me / 64 ? bit : 0;
@@ -162,18 +200,18 @@ static void miss(struct sim_line *l, enum sim_access how)
     if (sim_capacities && !have)
         (void)sim_reach(me, l);
     if (how == SIM_WRITE) {
-        store(l, start + took);
-        return;
+        l->busy = start + took;
+        return store(l, start + took);
     }
-    wait_until(l, start + took);
+    l->busy = start + took + sim_machine.atomic;
+    waited += alone ? wait_until(l, start + took) : wait_for(l, asked, start + took);
     sim_now += sim_machine.atomic;
-    l->busy = sim_now;
+    return waited;
 }
 
 void sim_miss(struct sim_line *l, enum sim_access how, uintptr_t at, const void *pc)
 {
-    uint64_t before = sim_here->stall;
-    miss(l, how);
-    if (sim_here->stall != before)
-        sim_waited(at, pc, sim_here->stall - before);
+    uint64_t waited = miss(l, how);
+    if (waited != 0)
+        sim_waited(at, pc, waited);
 }

@@ -103,6 +103,13 @@ static void workers(bool json, uint64_t elapsed)
         printf("  … and %u workers more: --json has all\n", shown - SHOWN);
 }
 
+/* Cycles that a core has waited, an instruction; a hit takes a cycle. */
+static double stalls(const struct sim_core *all)
+{
+    uint64_t cycle = sim_machine.hit, n = all->instructions;
+    return cycle != 0 && n != 0 ? (double)all->stall / (double)cycle / (double)n : 0;
+}
+
 static double cpu_seconds(void)
 {
     struct rusage used;
@@ -122,9 +129,9 @@ void tn_simulated(bool json)
     if (json)
         printf("{\"machine\": \"%s\", \"cores\": %u, \"virtual_ns\": %" PRIu64 ", \"instructions\": %" PRIu64
                ", \"accesses\": %" PRIu64 ", \"transfers\": %" PRIu64 ", \"shared\": %" PRIu64 ", \"cold\": %" PRIu64
-               ", \"stall_ns\": %" PRIu64 ", \"workers\": [",
+               ", \"stall_ns\": %" PRIu64 ", \"stalls_per_instruction\": %.4f, \"workers\": [",
                sim_machine.name, sim_machine.cores, elapsed, all.instructions, all.accesses, all.transfers,
-               all.shared, all.cold, all.stall / SIM_PS);
+               all.shared, all.cold, all.stall / SIM_PS, stalls(&all));
     else
         printf("  simulated: %s, %u cores, %.3f ms; %" PRIu64 " instructions, %" PRIu64 " accesses, %" PRIu64
                " lines taken from another core, %" PRIu64 " copied, %" PRIu64

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_CORES = 256, SIM_THREADS = 1024, SIM_LAYERS = 4, SIM_LEVELS = 3, SIM_LINE = 64 };
+enum { SIM_CORES = 256, SIM_THREADS = 1024, SIM_LAYERS = 4, SIM_LEVELS = 3, SIM_LEAVING = 4, SIM_LINE = 64 };
 
 #define SIM_NEVER    UINT64_MAX
 #define SIM_PS       UINT64_C(1000)       /* in a nanosecond */
@@ -55,7 +55,13 @@ void sim_machine_load(const char *name, unsigned cores, bool smt);
 
 /* ---- engine.c: threads and cores ---- */
 
-/* Of each processor: of each core, or with --smt of each of its two threads. */
+/* A line that has been asked for is its owner's until the request arrives. */
+struct sim_leaving {
+    const struct sim_line *line;
+    uint64_t until;
+};
+
+/* Of each processor: of each core, or with --smt of each of its two threads; `leaving` is the core's. */
 struct sim_core {
     _Alignas(64) uint64_t instructions, accesses, busy; /* busy: had a thread for so long */
     uint64_t stall;                                     /* of that, waited for lines, stores and fences */
@@ -64,6 +70,8 @@ struct sim_core {
     uint64_t cold;                                      /* lines from memory */
     uint64_t outer, lost;                               /* lines found in an outer level; that fell out of the last */
     uint64_t stored[64];                                /* when the stores under way are over */
+    struct sim_leaving leaving[SIM_LEAVING];            /* the last ones */
+    uint32_t next_leaving;
 };
 
 struct sim_thread {

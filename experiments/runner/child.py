@@ -9,6 +9,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -17,6 +18,8 @@ from typing import Any, Mapping
 #: a program that prints more than this is stopped
 OUTPUT_LIMIT = 64 << 20
 _GRACE = 2.0
+#: set where the runner was interrupted: children that other threads of it wait for end too
+stop = threading.Event()
 _PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -67,8 +70,9 @@ def run(command: list[str], timeout: float, more: Mapping[str, str] | None = Non
         except KeyboardInterrupt:
             interrupted = True
             _signal(child, signal.SIGINT)
+        interrupted = interrupted or cause == "stop"
         if usage is None:
-            usage = _end(child, gently=interrupted)
+            usage = _end(child, gently=interrupted and cause != "stop")
         wall = time.monotonic() - begin
         _signal(child, signal.SIGKILL)              # what it may have left behind in its group
         ended = Ended("interrupted", "stopped by Ctrl-C", wall, started, _rusage(usage),
@@ -104,6 +108,8 @@ def _wait(child: "subprocess.Popen[bytes]", deadline: float,
             usage = _reap(child)
             if usage is not None:
                 return usage, None
+            if stop.is_set():
+                return None, "stop"
             if time.monotonic() >= deadline:
                 return None, "timeout"
             if any(os.fstat(f).st_size > OUTPUT_LIMIT for f in files):

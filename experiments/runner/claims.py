@@ -296,7 +296,11 @@ def module(row_id: str) -> ModuleType:
 
 
 def judge(row_id: str, frame: pd.DataFrame) -> list[Judged]:
-    """Each claim of a row, judged."""
+    """Each claim of a row, judged on what was measured or on what was simulated, never on both."""
+    kinds = sorted(set(frame["runtime"].dropna())) if "runtime" in frame else []
+    if len(kinds) > 1:
+        why = f"the data mix {' and '.join(kinds)} rows"
+        return [Judged(statement, OPEN, why, {}) for statement in module(row_id).CLAIMS]
     return [judge_one(statement, predicate, frame)
             for statement, predicate in module(row_id).CLAIMS.items()]
 

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import calibrate, child, counters, environment
+from . import calibrate, child, counters, environment, sim_where
 from .build import Build, Variant
 from .plan import Invocation
 from .store import Results
@@ -61,6 +61,8 @@ def _run(results: Results, row: dict[str, Any], command: list[str], timeout: flo
                steal_pct=environment.steal(before, environment.processor_times()))
     if ended.said is not None:
         said = ended.said
+        if "sim" in said:
+            sim_where.name_record(said, Path(command[0]))
         row.update(binary=said["binary"], program_params=said.get("params"),
                    samples=said["samples"], hist=said.get("hist") or {},
                    **({"sim": said["sim"]} if "sim" in said else {}),

@@ -15,7 +15,7 @@ from .errors import GOOD, INCOMPLETE, Stop
 ROOT = Path(__file__).resolve().parents[2]
 BASELINE = "pthread"
 #: what the comparisons leave out, because the figures have it and a table of all is unreadable
-LEFT_OUT = ("counter_", "phys_")
+LEFT_OUT = ("counter_", "phys_", "sim_")
 SHOWN_PERCENTILES = ("_p50_ns", "_p99_ns", "_p99_99_ns")
 LONG = 120
 

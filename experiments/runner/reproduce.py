@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import claims, figures, stats, tidy
+from . import claims, figures, points, stats, tidy
 from .arguments import Parser
 from .errors import GOOD, INCOMPLETE, INTERRUPTED, UNSUPPORTED, WRONG, Stop, nearest
 
@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 #: title and metric of each column of the printed table; what the data do not have is left out
 COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_ns"),
            ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"),
+           ("steals", "counter_steal_try"), ("that hit", "counter_steal_hit"),
+           ("stalls an instruction", "sim_stalls_per_instruction"),
            ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
            ("cpu an arrival", "cpu"), ("idle share", "idle_share"),
            ("made again", "create_again"), ("made first", "create_first"),
@@ -81,38 +83,52 @@ def main(argv: list[str]) -> int:
     if not row["available"]:
         raise Stop(f"{row['id']} is not available yet: it needs {' and '.join(row['needs'])}",
                    UNSUPPORTED)
-    code, folder = _measure(row, args, shlex.join(["./tenter", "reproduce", *argv]))
-    if code == INTERRUPTED or not (folder / "rows.jsonl").exists():
-        return code or INCOMPLETE
-    said = judge(row, folder, figures_of(row, args.quick), keep=args.source is None)
+    command = shlex.join(["./tenter", "reproduce", *argv])
+    code, said = GOOD, []
+    for matrix, folder in _halves(row, args):
+        one = GOOD if matrix is None else _measure(row, args, matrix, folder, command)
+        if one == INTERRUPTED or not (folder / "rows.jsonl").exists():
+            return one or INCOMPLETE
+        code = WRONG if WRONG in (one, code) else one or code
+        said.append(judge(row, folder, figures_of(row, args.quick), keep=args.source is None))
+        if not args.json:
+            _print(row, folder, said[-1])
     if args.json:
-        print(json.dumps(said, indent=1))
-    else:
-        _print(row, folder, said)
-    if not said["usable"]:
+        print(json.dumps(said[0] if len(said) == 1 else {"schema": 1, "row": row["id"], "halves": said},
+                         indent=1))
+    if not any(half["usable"] for half in said):
         return INCOMPLETE
-    failed = any(v["verdict"] == claims.FAILS for v in said["verdicts"])
+    failed = any(v["verdict"] == claims.FAILS for half in said for v in half["verdicts"])
     return WRONG if code == WRONG or (args.strict and failed) else GOOD
 
 
-def _measure(row: dict[str, Any], args: argparse.Namespace, command: str) -> tuple[int, Path]:
-    """Runs the row's matrix, or takes a folder that is there."""
+def _halves(row: dict[str, Any], args: argparse.Namespace) -> list[tuple[str | None, Path]]:
+    """What is measured and what is simulated, each with its matrix (None: it is there already) and a
+    folder of its own: where a row has both, the simulated one lies inside the other."""
     if args.source is not None:
-        if not (args.source / "rows.jsonl").exists():
+        found = [f for f in (args.source, args.source / "sim") if (f / "rows.jsonl").exists()]
+        if not found:
             raise Stop(f"--from {args.source}: no rows.jsonl there")
-        return GOOD, args.source
-    from . import run                                   # needs a build; --list and --from do not
+        return [(None, folder) for folder in found]
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     folder: Path = args.out or ROOT / "results" / f"{row['id']}-{stamp}"
+    both = "matrix" in row and "sim" in row
+    return [(row[key], folder / "sim" if both and key == "sim" else folder)
+            for key in ("matrix", "sim") if key in row]
+
+
+def _measure(row: dict[str, Any], args: argparse.Namespace, matrix: str, folder: Path,
+             command: str) -> int:
+    from . import run                                   # needs a build; --list and --from do not
     folder.parent.mkdir(parents=True, exist_ok=True)
-    outcome = run.run([row["matrix"], "--out", str(folder), *(["--quick"] if args.quick else [])],
+    outcome = run.run([matrix, "--out", str(folder), *(["--quick"] if args.quick else [])],
                       figures=figures_of(row, args.quick) if args.quick else None,
                       reproduces=run.Reproduced(row["id"], command))
     for status, number in outcome.counts.items():
         if status != "ok":
             print(f"note: {number} invocations {status}; see {folder / 'report.html'}",
                   file=sys.stderr)
-    return outcome.code, outcome.folder or folder
+    return outcome.code
 
 
 def figures_of(row: dict[str, Any], quick: bool) -> list[str]:
@@ -130,15 +146,18 @@ def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> di
     frame, prov = tidy.load(folder), tidy.load_provenance(folder)
     programs = sorted(set(frame["program"].dropna().astype(str)))
     drawn = figures.draw_all(names, programs, table, keep)
+    simulated = frame["runtime"].eq("simulate").any()
+    judged_by, sizes = points.of_one_size(frame, row.get("insensitive"))
     said = {
         "schema": 1, "row": row["id"], "source": row["source"], "results": str(folder),
-        "mode": "native", "cores": prov.get("cores"), "machine": prov.get("machine"),
+        "mode": "sim" if simulated else "native", "cores": prov.get("cores"), "machine": prov.get("machine"),
         "commit": prov.get("commit"), "scale": claims.scale(row, tidy.read_jsonl(folder / "rows.jsonl")),
+        "insensitive": sizes,
         "usable": bool(len(tidy.usable(frame))),
         "thresholds": claims.module(row["id"]).THRESHOLDS,
         "figures": {d.name: str(folder / d.pdf) if d.pdf else f"not drawn: {d.problem}"
                     for d in drawn},
-        "verdicts": [j.plain() for j in claims.judge(row["id"], frame)],
+        "verdicts": [j.plain() for j in claims.judge(row["id"], judged_by)],
     }
     text = json.dumps(said, indent=1, ensure_ascii=False) + "\n"
     (folder / "verdicts.json").write_text(text, encoding="utf-8")
@@ -206,7 +225,10 @@ def align(lines: list[list[str]]) -> list[str]:
 def _print(row: dict[str, Any], folder: Path, said: dict[str, Any]) -> None:
     frame = tidy.load(folder)
     print(f"{row['id']}, {row['source']}: {row['workload']}")
-    for text in claims.scale_text(said["scale"]):
+    if said["mode"] == "sim":
+        print(f"simulated, not measured: {said['machine']}, {said['cores']} cores "
+              "(docs/simulating.md says where not to trust it)")
+    for text in [*claims.scale_text(said["scale"]), *said["insensitive"]]:
         print(f"scale: {text}")
     print()
     if said["usable"]:

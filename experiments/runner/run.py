@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import shlex
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
-from . import environment, invoke, known, matrix as matrices, plan
+from . import child, environment, invoke, known, matrix as matrices, plan
 from .arguments import Parser
 from .build import Build, Builder, MesonBuilder, Variant, build, digest
 from .errors import INTERRUPTED, Stop, nearest
@@ -312,17 +314,18 @@ class _Run:
                 say(f"note: {other} recorded invocations are of binaries built before; start a "
                     "new run to compare like with like")
         progress = Progress(len(part))
-        left = sum(estimator.seconds(i.cell) for i in part)
-        interrupted = False
+        interrupted, left = False, list(part)
         try:
-            for number, invocation in enumerate(part):
-                progress.begins(invocation.cell.label(), left)
-                row = self._invoke(results, invocation, env["env_id"])
-                estimator.learn(plan.cell_key(invocation.cell), row["wall_s"], row["status"])
-                left = sum(estimator.seconds(i.cell) for i in part[number + 1:])
-                progress.ended(f"{invocation.cell.label()} block={invocation.block}", row, left)
-                if row["status"] == "interrupted":
-                    raise KeyboardInterrupt
+            for together in self._together(part):
+                progress.begins(together[0].cell.label(), self._seconds(left, estimator))
+                for invocation, row in self._rows(results, together, env["env_id"]):
+                    results.append(row)
+                    estimator.learn(plan.cell_key(invocation.cell), row["wall_s"], row["status"])
+                    left.remove(invocation)
+                    progress.ended(f"{invocation.cell.label()} block={invocation.block}", row,
+                                   self._seconds(left, estimator))
+                    if row["status"] == "interrupted":
+                        raise KeyboardInterrupt
         except KeyboardInterrupt:
             interrupted = True
         finally:
@@ -336,13 +339,39 @@ class _Run:
             conclude(results, outcome, self.recorded["command"], self.figures)
         return outcome
 
+    def _simulated(self, invocation: Invocation) -> bool:
+        return dict(self.matrix.variant(invocation.cell).options).get("runtime") == "sim"
+
+    def _together(self, part: list[Invocation]) -> Iterator[list[Invocation]]:
+        """What is measured runs alone; simulations, which nothing beside them changes, do not."""
+        for simulated, group in itertools.groupby(part, self._simulated):
+            yield from [list(group)] if simulated else ([i] for i in group)
+
+    def _seconds(self, left: list[Invocation], estimator: Estimator) -> float:
+        beside = matrices.usable_cores()
+        return sum(estimator.seconds(i.cell) / (beside if self._simulated(i) else 1) for i in left)
+
+    def _rows(self, results: Results, together: list[Invocation], env_id: str,
+              ) -> Iterator[tuple[Invocation, dict[str, Any]]]:
+        """Each with its row, in their order; several at once, as many as there are processors."""
+        if len(together) == 1:
+            yield together[0], self._invoke(results, together[0], env_id)
+            return
+        with ThreadPoolExecutor(matrices.usable_cores()) as pool:
+            waiting = [pool.submit(self._invoke, results, i, env_id) for i in together]
+            try:
+                for invocation, ended in zip(together, waiting):
+                    yield invocation, ended.result()
+            finally:
+                child.stop.set()
+                pool.shutdown(cancel_futures=True)
+                child.stop.clear()
+
     def _invoke(self, results: Results, invocation: Invocation, env_id: str) -> dict[str, Any]:
         variant = self.matrix.variant(invocation.cell)
         path = self.builds[variant].programs.get(invocation.cell.program)
-        row = invoke.invoke(results, invocation, variant, self.builds[variant],
-                            self.binaries[path] if path else None, env_id)
-        results.append(row)
-        return row
+        return invoke.invoke(results, invocation, variant, self.builds[variant],
+                             self.binaries[path] if path else None, env_id)
 
     def _keep_logs(self, results: Results) -> None:
         for variant, built in self.builds.items():

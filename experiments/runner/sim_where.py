@@ -44,11 +44,20 @@ def fields(program: Path, places: list[tuple[int, int]]) -> list[str | None]:
     return out
 
 
+#: what gdb has said of a (program, pc, address): each block of a run asks for the same ones
+_asked: dict[tuple[Path, int, int], str | None] = {}
+
+
 def name_record(said: dict[str, Any], program: Path) -> None:
     """Each line of a record gets `field`: null where nobody knows."""
     lines = said["sim"]["lines"]
-    for line, field in zip(lines, fields(program, [(x["pc"], x["at"]) for x in lines])):
-        line["field"] = None if "arena of malloc" in line["line"] else field
+    new = [p for p in dict.fromkeys((x["pc"], x["at"]) for x in lines)
+           if (program, *p) not in _asked]
+    if new:
+        _asked.update(zip([(program, *p) for p in new], fields(program, new)))
+    for line in lines:
+        line["field"] = None if "arena of malloc" in line["line"] else \
+            _asked[program, line["pc"], line["at"]]
 
 
 def name_text(text: str, where: dict[str, Any], program: Path) -> str:

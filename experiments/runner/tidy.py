@@ -27,6 +27,9 @@ USABLE = ("ok",)
 #: a later row with one of these says nothing of the cell, so it does not replace an earlier one
 VOID = ("interrupted", "skipped")
 OWN_RUNTIMES = ("native", "explore", "simulate")
+#: of a simulation, what becomes metrics (`sim_transfers`), with their units
+SIMULATED = {"instructions": "1", "accesses": "1", "transfers": "1", "shared": "1", "cold": "1",
+             "stall_ns": "ns", "stalls_per_instruction": "1"}
 
 Buckets = Iterable[Iterable[float]]
 
@@ -223,10 +226,11 @@ def provenance(results_dir: Path, rows: list[dict[str, Any]],
     own = [r["binary"] for r in rows if (r.get("binary") or {}).get("runtime") in OWN_RUNTIMES]
     versions = {str(b.get("version")) for b in own}
     simulated = sorted({r["sim"]["machine"] for r in rows if r.get("sim")})
+    cores = [r["sim"]["cores"] for r in rows if r.get("sim")]
     return {"matrix": name, "commit": commit, "dirty": dirty,
             "machine": f"{', '.join(simulated)} (simulated)" if simulated else _machine(env),
             "quick": quick_text(results_dir, matrix),
-            "cores": _cores(env), "date": dates[0] if dates else None,
+            "cores": max(cores) if cores else _cores(env), "date": dates[0] if dates else None,
             "version": ", ".join(sorted(versions)) or None,
             "factors": [_column(f) for f in factor_names(rows)]}
 
@@ -280,7 +284,18 @@ def _rows_of(row: dict[str, Any]) -> list[dict[str, Any]]:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             out.append({"rep": "total", "warmup": False, "unit": "1", "value": value,
                         "metric": f"counter_{name}"})
-    return out
+    return out + [{"rep": "total", "warmup": False, "unit": unit, "value": value, "metric": metric}
+                  for metric, unit, value in _simulated(row.get("sim") or {})]
+
+
+def _simulated(sim: dict[str, Any]) -> list[tuple[str, str, float]]:
+    """What a simulation counted, and what its cores waited for, by the name of the field."""
+    out = [(f"sim_{name}", unit, sim[name]) for name, unit in SIMULATED.items() if name in sim]
+    waits: dict[str, float] = {}
+    for line in sim.get("lines") or []:
+        name = str(line.get("field") or line["line"])
+        waits[name] = waits.get(name, 0.0) + line["stall_ns"]
+    return out + [(f"sim_wait {name}", "ns", value) for name, value in sorted(waits.items())]
 
 
 def _write(frame: pd.DataFrame, path: Path) -> None:
@@ -305,7 +320,8 @@ def export(results_dir: Path) -> Path:
         binary, params = row.get("binary") or {}, settings(row)
         env = by_id.get(row.get("env_id"), envs[-1] if envs else {})
         runtime = str(binary.get("runtime") or "native")
-        cores, workers = _cores(env), params.get("workers")
+        cores = (row.get("sim") or {}).get("cores") or _cores(env)
+        workers = params.get("workers")
         if workers is None and isinstance(row.get("program_params"), dict):
             workers = row["program_params"].get("workers")
         over = (runtime != "simulate" and cores is not None

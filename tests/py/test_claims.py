@@ -390,9 +390,8 @@ class Rows(unittest.TestCase):
         self.assertEqual(reproduce.find("m7.1")["id"], "M7.1")
 
     def test_not_available_says_what_is_missing(self) -> None:
-        with self.assertRaisesRegex(Stop, "M7.2 is not available yet: it needs the simulator") \
-                as caught:
-            reproduce.main(["M7.2"])
+        with self.assertRaisesRegex(Stop, "M7.8 is not available yet: it needs the bias") as caught:
+            reproduce.main(["M7.8"])
         self.assertEqual(caught.exception.code, 77)
 
 
