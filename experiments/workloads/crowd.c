@@ -4,7 +4,7 @@
  * (003 §5.1, 000 §4.2), and those of libck and liburcu where the program was built with them. No runtime of fibres runs.
  *
  * An item is a line of its own, which who puts it in writes and who takes it out reads, as a fibre is. A producer has as
- * many of them as --items-each says and uses one again when it has been taken; with --producers 0 each thread pushes the
+ * many of them as --items-each says and uses one again when it has been taken; with --producers 0 each worker pushes the
  * item that it popped last. Checked: each item was taken as often as it was put in, and carried its number.
  */
 #include "../../core/platform.h"
@@ -31,7 +31,7 @@ static_assert(offsetof(struct thing, peer) == sizeof(struct queue_item), "where 
 static struct crowd {
     const struct queue_face *face;
     void *q;
-    unsigned producers, consumers, both, each;
+    unsigned workers, producers, each;
     uint64_t items; /* of one repetition, by each who puts in */
     _Atomic(uint32_t) waiting, producing;
 } crowd;
@@ -81,6 +81,9 @@ static void start(struct member *m)
     atomic_fetch_sub_explicit(&crowd.waiting, 1, memory_order_acq_rel);     /* C0 */
     while (atomic_load_explicit(&crowd.waiting, memory_order_acquire) != 0) /* C0 */
         tn_spin_wait(&spins);
+    uint64_t seed =
+        (uint64_t)bench_int(bench, "seed") + m->index; /* not in step, and in another way with another seed */
+    bench_work(bench_below(&seed, 2000));
     m->begin = bench_now();
 }
 
@@ -128,7 +131,7 @@ static void *member(void *arg)
 {
     struct member *m = arg;
     start(m);
-    if (crowd.both != 0)
+    if (crowd.producers == 0)
         produce_and_consume(m);
     else if (m->index < crowd.producers)
         produce(m);
@@ -140,7 +143,7 @@ static void *member(void *arg)
 
 static void repetition(int rep)
 {
-    unsigned n = crowd.both != 0 ? crowd.both : crowd.producers + crowd.consumers;
+    unsigned n = crowd.workers;
     uint64_t total = 0, taken = 0, refused = 0, empty = 0, check = 0, begin = UINT64_MAX, end = 0;
     crowd.face->init(crowd.q, (size_t)bench_int(bench, "capacity"));
     atomic_store_explicit(&crowd.waiting, n, memory_order_relaxed); /* relaxed: threads start after it */
@@ -191,9 +194,8 @@ int main(int argc, char **argv)
          "chase-lev|"
          "ck-ring|ck-stack|urcu-wfcq|urcu-wfs",
          "", "the queue", NULL, 0, 0, false},
-        {"producers", BENCH_INT, "0", 0, THREADS_MAX / 2, NULL, "threads",
-         "that put items in; 0: --consumers threads do both", NULL, 0, 0, false},
-        {"consumers", BENCH_INT, "1", 1, THREADS_MAX / 2, NULL, "threads", "that take items out", NULL, 0, 0, false},
+        {"producers", BENCH_INT, "0", 0, THREADS_MAX - 1, NULL, "threads",
+         "of the workers that put items in, the others take them out; 0: each does both", NULL, 0, 0, false},
         {"items", BENCH_INT, "100000", 1, 1e9, NULL, "items", "that each puts in, in a repetition", NULL, 0, 0,
          false},
         {"items-each", BENCH_INT, "32", 1, EACH_MAX, NULL, "items", "of each producer on their way at most", NULL, 0,
@@ -214,24 +216,30 @@ int main(int argc, char **argv)
 #else
     bench_binary_peer(&b, "native", "1", "");
 #endif
+    bench_work_calibrate();
     const char *name = bench_text(&b, "structure");
     size_t capacity = (size_t)bench_int(&b, "capacity");
     crowd.face = face_of(name);
+    crowd.workers = (unsigned)bench_int(&b, "workers") != 0 ? (unsigned)bench_int(&b, "workers") : bench_processors();
     crowd.producers = (unsigned)bench_int(&b, "producers");
-    crowd.consumers = (unsigned)bench_int(&b, "consumers");
-    crowd.both = crowd.producers == 0 ? crowd.consumers : 0;
-    crowd.each = crowd.both != 0 ? 1 : (unsigned)bench_int(&b, "items-each");
+    bench_set_int(&b, "workers", crowd.workers);
+    crowd.each = crowd.producers == 0 ? 1 : (unsigned)bench_int(&b, "items-each");
     crowd.items = (uint64_t)bench_int(&b, "items");
     if (crowd.face == NULL)
         bench_die(&b, BENCH_UNSUPPORTED, "this program was built without the library of %s", name);
     if ((capacity & (capacity - 1)) != 0)
         bench_die(&b, BENCH_USAGE, "--capacity %zu: a power of two, please", capacity);
-    if (crowd.face->single && (crowd.both > 1 || crowd.consumers > 1))
-        bench_die(&b, BENCH_USAGE, "%s has one consumer: give --producers N --consumers 1", name);
-    if (!crowd.face->shared && (crowd.both != 0 || crowd.producers > 1))
-        bench_die(&b, BENCH_USAGE, "%s has one owner: give --producers 1 --consumers N", name);
+    if (crowd.workers > THREADS_MAX)
+        bench_die(&b, BENCH_USAGE, "--workers %u: %d at most", crowd.workers, THREADS_MAX);
+    if (crowd.producers != 0 && crowd.producers >= crowd.workers)
+        bench_die(&b, BENCH_USAGE, "--producers %u of --workers %u leaves nobody to take items out", crowd.producers,
+                  crowd.workers);
+    if (crowd.face->single && crowd.workers != crowd.producers + 1)
+        bench_die(&b, BENCH_USAGE, "%s has one consumer: give --workers N + 1 --producers N", name);
+    if (!crowd.face->shared && crowd.producers != 1)
+        bench_die(&b, BENCH_USAGE, "%s has one owner: give --workers N + 1 --producers 1", name);
     size_t bytes = (crowd.face->bytes(capacity) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
-    size_t n = (size_t)(crowd.both != 0 ? crowd.both : crowd.producers) * crowd.each;
+    size_t n = (size_t)(crowd.producers == 0 ? crowd.workers : crowd.producers) * crowd.each;
     crowd.q = aligned_alloc(TN_CACHE_LINE, bytes);
     things = aligned_alloc(TN_CACHE_LINE, n * sizeof *things);
     if (crowd.q == NULL || things == NULL)
