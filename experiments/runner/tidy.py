@@ -171,7 +171,10 @@ def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
         return peer
     if not isinstance(scheduler, str):
         asked = (row.get("params") or {}).get("scheduler")
-        return f"{asked} (asked for)" if isinstance(asked, str) else "unknown"
+        if isinstance(asked, str):
+            return f"{asked} (asked for)"
+        name = program_of(row)  # one without a scheduler
+        return f"{name} (simulated)" if runtime == "simulate" else name
     knobs = binary.get("knobs") or {}
     name = ":".join([scheduler] + [f"{k}={knobs[k]}" for k in varying.get(scheduler, [])
                                    if k in knobs])

@@ -190,7 +190,8 @@ int main(int argc, char **argv)
 {
     static struct bench_option own[] = {
         {"structure", BENCH_CHOICE, "mpmc-ring", 0, 0,
-         "mpmc-ring|mpmc-cas|mpmc-fad|locked|locked-lifo|two-lock|treiber|mpsc-stub|mpsc-node|spmc-fifo|spmc-lifo|"
+         "mpmc-ring|mpmc-cas|mpmc-fad|locked|locked-lifo|two-lock|treiber|mpsc-stub|mpsc-node|nemesis|spmc-fifo|spmc-"
+         "lifo|"
          "chase-lev|"
          "ck-ring|ck-stack|urcu-wfcq|urcu-wfs",
          "", "the queue", NULL, 0, 0, false},

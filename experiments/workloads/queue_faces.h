@@ -15,6 +15,7 @@
 #include "../../core/queues/mpmc_ring.h"
 #include "../../core/queues/mpsc_node.h"
 #include "../../core/queues/mpsc_stub.h"
+#include "../../core/queues/nemesis.h"
 #include "../../core/queues/spinlock.h"
 #include "../../core/queues/spmc_fifo.h"
 #include "../../core/queues/spmc_lifo.h"
@@ -125,6 +126,31 @@ static bool stub_valid(struct tn_mpsc_stub *q)
 }
 #define stub_pop tn_mpsc_stub_pop
 ADAPT(stub, ONE(stub_pop), stub_)
+
+static size_t nemesis_bytes(size_t capacity)
+{
+    return (void)capacity, sizeof(struct tn_nemesis);
+}
+static void nemesis_init(struct tn_nemesis *q, size_t capacity)
+{
+    (void)capacity;
+    tn_nemesis_init(q);
+}
+static bool nemesis_push(struct tn_nemesis *q, struct queue_item *item)
+{
+    return tn_nemesis_push(q, &item->link), true;
+}
+static size_t nemesis_length(struct tn_nemesis *q)
+{
+    return tn_nemesis_count(q);
+}
+static bool nemesis_valid(struct tn_nemesis *q)
+{
+    size_t n = tn_nemesis_count(q);
+    return n != SIZE_MAX && (n == 0) == tn_nemesis_empty(q);
+}
+#define nemesis_pop tn_nemesis_pop
+ADAPT(nemesis, ONE(nemesis_pop), nemesis_)
 
 static size_t two_bytes(size_t capacity)
 {
@@ -334,6 +360,7 @@ static const struct queue_face queue_faces[] = {
      FACE(cas, tn_mpmc_cas_bytes)},
     {.name = "mpmc-fad", .bounded = true, .shared = true, .one = true, .least = 2, FACE(fad, tn_mpmc_fad_bytes)},
     {.name = "mpsc-stub", .shared = true, .one = true, .single = true, .ordered = true, FACE(stub_, stub_bytes)},
+    {.name = "nemesis", .shared = true, .one = true, .single = true, .ordered = true, FACE(nemesis_, nemesis_bytes)},
     {.name = "mpsc-node", .shared = true, .one = true, .single = true, .ordered = true, FACE(nodes_, nodes_bytes)},
     {.name = "two-lock", .shared = true, .one = true, .ordered = true, FACE(two_, two_bytes)},
     {.name = "treiber", .lifo = true, .shared = true, .one = true, FACE(treiber_, treiber_bytes)},
