@@ -149,6 +149,7 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
     /* relaxed: ready() publishes it; whoever comes too late for the fibre that was here may look (runtime_of()) */
     atomic_store_explicit((_Atomic(struct tn_cluster *) *)&f->pub.cluster, &cl->pub, memory_order_relaxed);
     f->pub.home = NULL;
+    f->pub.priority = attr != NULL ? attr->priority : 0;
     f->fn = fn;
     f->value = arg;
     f->timer.at = 0;
@@ -184,6 +185,8 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
         return EPERM;
     struct fibre *f;
     size_t size = cl->rt->stacks.usable;
+    if (attr != NULL && (attr->priority < -TN_PRIORITY_MAX || attr->priority > TN_PRIORITY_MAX))
+        return EINVAL;
     if (attr != NULL && attr->stack != 0) {
         size = attr->stack;
         if (size < tn_page() || size > TN_STACK_MAX)

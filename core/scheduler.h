@@ -29,6 +29,7 @@ struct tn_fibre {
     void *context;              /* where it resumes; a module may prefetch it, nothing else */
     struct tn_cluster *cluster; /* where it runs; set before ready() */
     struct tn_worker *home;     /* the worker that ran it last, or NULL: for placement by affinity */
+    int priority;               /* as its spawner said: -TN_PRIORITY_MAX to TN_PRIORITY_MAX, more is more urgent */
 };
 
 struct tn_worker {

@@ -29,7 +29,7 @@ void tn_sched_free(void *memory, size_t bytes)
 
 void *tn_fibre_state(struct tn_fibre *f)
 {
-    return f + 1;
+    return ((struct stub_fibre *)(void *)f)->state;
 }
 
 static inline void stub_wake(struct tn_idle_slot *which)
@@ -76,7 +76,7 @@ static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const
     memset(&stub_idle, 0, sizeof(stub_idle));
     memset(stub_worker, 0, sizeof(stub_worker));
     memset(stub_fibre, 0, sizeof(stub_fibre));
-    assert(n <= STUB_WORKERS && sched->n_knobs <= STUB_KNOBS && sched->fibre_size == 0);
+    assert(n <= STUB_WORKERS && sched->n_knobs <= STUB_KNOBS && sched->fibre_size <= sizeof(stub_fibre[0].state));
     for (size_t i = 0; i < sched->n_knobs; i++)
         stub_knobs[i] = stub_knob(&sched->knobs[i], settings);
     stub_idle.hungry = &stub_cluster.hungry;
@@ -95,6 +95,8 @@ static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const
         stub_workers[i] = w;
         rc = sched->worker_init != NULL ? sched->worker_init(w) : 0;
         tn_idle_join(&stub_idle, &stub_worker[i].slot);
+        if (sched->worker_join != NULL && rc == 0)
+            sched->worker_join(w);
     }
     assert(rc == 0);
     atomic_init(&stub_cluster.used, n);
@@ -311,6 +313,8 @@ static inline struct stub_fibre *stub_get(struct stub_worker *me)
 static inline void stub_absent(struct stub_worker *me)
 {
     assert(me->pub.index + 1 == stub_cluster.slots);
+    if (stub_sched->worker_leave != NULL)
+        stub_sched->worker_leave(&me->pub);
     tn_idle_leave(&stub_idle, &me->slot);
     atomic_store_explicit(&stub_cluster.used, me->pub.index, memory_order_relaxed); /* relaxed: no thread is there */
 }
