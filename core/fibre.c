@@ -310,6 +310,20 @@ TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
     return 0;
 }
 
+/* ---- stages ---- */
+
+TN_API __attribute__((noinline)) int tn_stage(unsigned stage)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        return EPERM;
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    int rc = TN_SCHED(cl)->stage != NULL ? TN_SCHED(cl)->stage(&w->pub, &w->current->pub, stage) : TN_RUN_NOW;
+    if (rc == 0)
+        stop_current(w, next_fibre(w, false), AFTER_READY, TN_STAGED, false);
+    return rc == TN_RUN_NOW ? 0 : rc;
+}
+
 /* ---- join, detach ---- */
 
 struct joining {

@@ -151,8 +151,7 @@ struct tn_attr {
     tn_cluster *cluster; /* NULL: the spawner's; required from a plain thread unless `runtime` is given */
     tn_runtime *runtime; /* for plain threads: spawn in this runtime's first cluster */
     bool detached;       /* its resources go when it ends; nobody may join it */
-    int priority; /* -TN_PRIORITY_MAX to TN_PRIORITY_MAX, the greater the more urgent; for modules that look at it
-                            (multiq:level=N), which say in their README what it means; it stays with the fibre */
+    int priority; /* up to ±TN_PRIORITY_MAX, the greater the more urgent; what it means is the module's (multiq) */
 };
 
 /* Make a fibre that runs `fn(arg)`. With `out` NULL it is detached. `attr` may be NULL in a fibre.
@@ -215,6 +214,13 @@ TN_API int tn_sleep(uint64_t ns);
 /* Move the calling fibre to another cluster of its runtime (000 §3.2). Returns on a worker of that cluster.
  * Who: fibre. Blocks. Errors: EPERM, EINVAL another runtime's cluster. */
 TN_API int tn_migrate(tn_cluster *cluster);
+
+/* Go on in a stage, counted from 0, of the scheduler of the fibre's cluster (003 §4.3.2): on a worker of the pool that the
+ * module keeps for it, where there may be a queue. Each fibre begins in stage 0, and a fibre that yields or is
+ * woken stays in its stage. Under a module without stages, and where the fibre is there already, nothing happens: so a
+ * program that says its stages runs under every module.
+ * Who: fibre. Blocks: no, but the caller may migrate. Errors: EPERM, EINVAL the module has stages, not that one. */
+TN_API int tn_stage(unsigned stage);
 
 /* ---------------------------------------------------------------------------------- fibre-local storage -- */
 

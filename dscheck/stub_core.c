@@ -40,9 +40,18 @@ static inline void stub_wake(struct tn_idle_slot *which)
         tn_unpark(&s->word, 1);
 }
 
+enum { STUB_WATCH_NS = 60000, STUB_WATCH_MAX_NS = 2000000 };
+
+static inline bool stub_watched(void)
+{
+    tn_time until = 0;
+    return tn_idle_watcher(&stub_idle, &until) != NULL && until <= tn_now() + STUB_WATCH_MAX_NS;
+}
+
 static inline void stub_notify(int placed)
 {
-    if (tn_idle_wanted(&stub_idle, placed != TN_HELD))
+    if (tn_idle_wanted(&stub_idle, placed != TN_HELD && placed != TN_AWAITED) &&
+        !(placed == TN_AWAITED && stub_watched()))
         stub_wake(placed <= TN_FOR(0) ? &stub_worker[TN_FOR_INDEX(placed)].slot : NULL);
 }
 
@@ -51,6 +60,13 @@ struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w)
     (void)cl;
     struct tn_idle_slot *s = tn_idle_busy_after(&stub_idle, w != NULL ? &stub_worker[w->index].slot : NULL);
     return s != NULL ? &((struct stub_worker *)(void *)((char *)s - offsetof(struct stub_worker, slot)))->pub : NULL;
+}
+
+bool tn_worker_idle(struct tn_worker *w)
+{
+    tn_fence_light();
+    /* relaxed: behind the fence */
+    return atomic_load_explicit(&stub_worker[w->index].slot.word, memory_order_relaxed) != TN_SLOT_AWAKE;
 }
 
 void tn_notify(struct tn_cluster *cl)
@@ -136,7 +152,7 @@ static inline void stub_ready(struct stub_worker *me, struct stub_fibre *f, enum
     f->ready = true;
     f->made++;
     int placed = stub_sched->ready(me != NULL ? &me->pub : NULL, &f->pub, why);
-    assert(placed == 0 || placed == TN_HELD || placed <= TN_FOR(0));
+    assert(placed == 0 || placed == TN_HELD || placed == TN_AWAITED || placed <= TN_FOR(0));
     stub_notify(placed);
 }
 
@@ -227,8 +243,6 @@ static inline struct stub_fibre *stub_search(struct stub_worker *me)
             return f;
     return stub_next(me, false);
 }
-
-enum { STUB_WATCH_NS = 60000, STUB_WATCH_MAX_NS = 2000000 };
 
 /* The earliest timer. STUB_FAR never runs out, but somebody must watch it. */
 static const tn_time STUB_FAR = UINT64_C(1) << 60;
