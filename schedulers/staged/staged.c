@@ -3,15 +3,13 @@
  * staged: pools of workers, one a stage, joined by bounded queues (003 §4.3.2, §4.4.6). A fibre waits in the queue of its
  * stage, which tn_stage() changes; the workers of that stage's pool take from it, `batch` fibres at a time.
  *
- *   pools          `split` says how they are at first. The controller: who finds his stage less than half as loaded (fibres
- *                  waiting for each worker) as the most loaded one goes over to that, one worker in `control` us. A queue
- *                  counts as no longer than its capacity; of equals the latest comes first, which drains the pipeline
+ *   pools          `split` says how they are at first; who finds another stage more than twice as loaded as his own (fibres
+ *                  waiting for each worker, of equals the latest stage) goes over, one worker in `control` us
  *   empty pools    a stage that is nobody's is everybody's, before his own
  *   full           refuse: a spawn into a full stage is refused, and who works for a stage before a full one works for that
- *                  instead. Nobody waits for room, so nothing can lock up; a fibre that comes from another stage or
- *                  is woken enters all the same, which is one a worker before it helps
- *   out of reach?  What a worker has taken in a batch, others of its pool take when they have nothing. If a worker has reached
- *                  no scheduling point for STUCK_NS, anybody who has nothing takes that, or the next of its stage
+ *                  instead. Nobody waits for room, so nothing can lock up: what moves on enters all the same
+ *   out of reach?  What a worker keeps of a batch, others of its pool take when they have nothing; if it has reached no
+ *                  scheduling point for STUCK_NS anybody does, that or the next of its stage
  *
  * So there is no number of fibres below which they wait for ever. A worker changes its own pool only; what becomes ready in
  * the stage that it leaves is then another worker's or nobody's.
@@ -39,7 +37,7 @@ static const struct tn_knob staged_knobs[] = {STAGED_KNOBS(TN_KNOB_ROW)};
 #define KNOB(cl, k) TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
 
 enum { FULL_OVERFLOW, FULL_REFUSE };
-enum { STAGES_MAX = 9, STUCK_NS = 500000 };
+enum { STUCK_NS = 500000 };
 
 enum { STAGED_OVERFLOW, STAGED_HELPED, STAGED_MOVED, STAGED_BATCHES, STAGED_FREED };
 static const struct tn_counter_row staged_counters[] = {
@@ -58,7 +56,7 @@ struct staged_worker {
 };
 
 struct staged_cluster {
-    struct tn_stage_pool stage[STAGES_MAX];
+    struct tn_stage_pool stage[TN_STAGES_MAX];
     _Atomic(uint64_t) due; /* when the controller may move one again */
 };
 
@@ -79,7 +77,7 @@ static uint32_t pool_of(struct tn_worker *w)
 
 static bool is_full(struct tn_cluster *cl, uint32_t s)
 {
-    return tn_stage_waiting(stage_of(cl, s)) >= (uint64_t)KNOB(cl, capacity);
+    return tn_locked_queue_length(&stage_of(cl, s)->queue) >= (size_t)KNOB(cl, capacity);
 }
 
 /* ---- ready ---- */
@@ -96,16 +94,19 @@ static int whom_to_wake(struct tn_cluster *cl, uint32_t s)
     return TN_AWAITED;
 }
 
+/* Who enters the stage goes into the bounded queue; who was in it and yields or is woken does not count there. */
 static int staged_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
-    uint32_t *s = tn_fibre_state(f);
-    bool full = is_full(f->cluster, *s);
+    uint32_t s = *(uint32_t *)tn_fibre_state(f);
+    struct tn_stage_pool *stage = stage_of(f->cluster, s);
+    bool enters = why == TN_SPAWNED || why == TN_STAGED || why == TN_MIGRATED,
+         full = enters && is_full(f->cluster, s);
     if (full && why == TN_SPAWNED && KNOB(f->cluster, full) == FULL_REFUSE)
         return EAGAIN;
     if (me != NULL)
         TN_COUNT_ADD(me, STAGED_OVERFLOW, full);
-    tn_locked_queue_push_back(&stage_of(f->cluster, *s)->queue, &f->link);
-    return whom_to_wake(f->cluster, *s);
+    tn_locked_queue_push_back(enters ? &stage->queue : &stage->again, &f->link);
+    return whom_to_wake(f->cluster, s);
 }
 
 static int staged_stage(struct tn_worker *me, struct tn_fibre *f, unsigned stage)
@@ -125,18 +126,9 @@ static int staged_stage(struct tn_worker *me, struct tn_fibre *f, unsigned stage
 static bool control(struct tn_worker *me)
 {
     struct staged_cluster *c = me->cluster->sched;
-    const uint32_t own = pool_of(me);
-    const uint64_t most = (uint64_t)KNOB(me->cluster, capacity);
-    uint64_t load[STAGES_MAX], n[STAGES_MAX];
-    uint32_t best = own;
-    for (uint32_t s = 0; s < KNOB(me->cluster, stages); s++) {
-        load[s] = tn_stage_waiting(&c->stage[s]) < most ? tn_stage_waiting(&c->stage[s]) : most;
-        n[s] = tn_stage_workers(&c->stage[s]);
-    }
-    for (uint32_t s = 0; s < KNOB(me->cluster, stages); s++)
-        if (load[s] != 0 && load[s] * n[best] >= load[best] * n[s])
-            best = s;
-    if (best == own || load[best] * n[own] <= 2 * (load[own] + n[own]) * n[best] || (n[own] == 1 && load[own] != 0))
+    uint32_t own = pool_of(me), best = tn_stages_most_loaded(c->stage, (uint32_t)KNOB(me->cluster, stages), own,
+                                                             (uint64_t)KNOB(me->cluster, capacity));
+    if (KNOB(me->cluster, control) == 0 || best == own)
         return false;
     uint64_t now = tn_now(), due = atomic_load_explicit(&c->due, memory_order_relaxed); /* relaxed: a time only */
     uint64_t next = now + (uint64_t)KNOB(me->cluster, control) * 1000;
@@ -153,11 +145,17 @@ static bool control(struct tn_worker *me)
 
 /* ---- next ---- */
 
+/* The first of a batch; the rest is kept. */
 static struct tn_fibre *take(struct tn_worker *me, uint32_t s)
 {
-    struct tn_fibre *f = tn_stage_take(stage_of(me->cluster, s), (uint64_t)KNOB(me->cluster, batch), &of(me)->batch);
-    TN_COUNT_ADD(me, STAGED_BATCHES, f != NULL);
-    return f;
+    struct tn_list got = {0};
+    if (tn_stage_waiting(stage_of(me->cluster, s)) == 0 ||
+        tn_stage_take(stage_of(me->cluster, s), (size_t)KNOB(me->cluster, batch), &got) == 0)
+        return NULL;
+    TN_COUNT_ADD(me, STAGED_BATCHES, 1);
+    struct tn_link *first = tn_list_pop_front(&got);
+    tn_locked_queue_push_list(&of(me)->batch, &got);
+    return tn_fibre_of(first);
 }
 
 /* From the latest stage that has something and is nobody's or, `full`, is full and lies behind one's own. */
@@ -174,9 +172,9 @@ static struct tn_fibre *take_elsewhere(struct tn_worker *me, bool full)
 static struct tn_fibre *staged_next(struct tn_worker *me, bool fair)
 {
     struct tn_fibre *f = NULL;
-    bool own = fair && (++of(me)->fairs & 1) != 0, controlled = KNOB(me->cluster, control) != 0;
+    bool own = fair && (++of(me)->fairs & 1) != 0;
     tn_stuck_turn(&of(me)->stuck);
-    if (controlled && fair)
+    if (fair)
         control(me);
     if (!own && KNOB(me->cluster, full) == FULL_REFUSE) {
         f = take_elsewhere(me, true);
@@ -186,7 +184,7 @@ static struct tn_fibre *staged_next(struct tn_worker *me, bool fair)
     f = f != NULL || own ? f : take_elsewhere(me, false);
     f = f != NULL ? f : take(me, pool_of(me));
     f = f != NULL || !own ? f : take_elsewhere(me, false);
-    return f != NULL || !controlled || !control(me) ? f : take(me, pool_of(me));
+    return f != NULL || !control(me) ? f : take(me, pool_of(me));
 }
 
 /* ---- what others have ---- */
@@ -201,7 +199,7 @@ static unsigned staged_steal(struct tn_worker *me, struct tn_worker *victim)
     if (batch + tn_stage_waiting(stage) == 0 || (!same && !tn_stuck_since(&v->stuck, STUCK_NS)))
         return 0;
     if (tn_locked_queue_pop_n(&v->batch, same ? (batch + 1) / 2 : 1, &got) == 0 && !same)
-        tn_locked_queue_pop_n(&stage->queue, 1, &got);
+        tn_stage_take(stage, 1, &got);
     unsigned n = (unsigned)got.count;
     TN_COUNT_ADD(me, STAGED_FREED, same ? 0 : n);
     tn_locked_queue_push_list(&of(me)->batch, &got);
@@ -232,20 +230,6 @@ static size_t staged_queued(struct tn_cluster *cl, struct tn_worker *w)
 
 /* ---- life ---- */
 
-/* The stage of the i-th worker at first. */
-static uint32_t first_stage(struct tn_cluster *cl, uint32_t i)
-{
-    int64_t split = KNOB(cl, split), digit = 1;
-    uint32_t s = 0, n = 0;
-    if (split == 0)
-        return KNOB(cl, control) != 0 ? 0 : i % (uint32_t)KNOB(cl, stages);
-    for (int64_t rest = split; rest != 0; rest /= 10, digit *= 10)
-        n += (uint32_t)(rest % 10);
-    for (i %= n, digit /= 10; i >= split / digit % 10; digit /= 10, s++)
-        i -= (uint32_t)(split / digit % 10);
-    return s;
-}
-
 static int staged_cluster_init(struct tn_cluster *cl)
 {
     int64_t digits = 0;
@@ -256,8 +240,8 @@ static int staged_cluster_init(struct tn_cluster *cl)
                    (long long)KNOB(cl, split), (long long)digits, (long long)KNOB(cl, stages));
         return EINVAL;
     }
-    for (uint32_t s = 0; s < STAGES_MAX; s++)
-        tn_locked_queue_init(&stage_of(cl, s)->queue);
+    for (uint32_t s = 0; s < TN_STAGES_MAX; s++)
+        tn_stage_init(stage_of(cl, s));
     return 0;
 }
 
@@ -269,7 +253,10 @@ static int staged_worker_init(struct tn_worker *me)
 
 static void staged_worker_join(struct tn_worker *me)
 {
-    uint32_t s = first_stage(me->cluster, me->index);
+    struct tn_cluster *cl = me->cluster;
+    uint32_t s = KNOB(cl, split) != 0     ? tn_stage_of_split(KNOB(cl, split), me->index)
+                 : KNOB(cl, control) != 0 ? 0
+                                          : me->index % (uint32_t)KNOB(cl, stages);
     atomic_store_explicit(&of(me)->pool, s, memory_order_relaxed); /* relaxed: a hint */
     tn_stage_enter(stage_of(me->cluster, s));
 }
@@ -286,7 +273,7 @@ static void staged_drain(struct tn_cluster *cl, struct tn_list *out)
 {
     uint32_t used = atomic_load_explicit(&cl->used, memory_order_acquire); /* U0 acquire */
     for (uint32_t s = 0; s < KNOB(cl, stages); s++)
-        tn_locked_queue_pop_n(&stage_of(cl, s)->queue, SIZE_MAX, out);
+        tn_stage_drain(stage_of(cl, s), out);
     for (uint32_t i = 0; i < used; i++)
         tn_locked_queue_pop_n(&of(cl->workers[i])->batch, SIZE_MAX, out);
 }
