@@ -15,7 +15,7 @@
 #include "scheduler.h"
 #include "idle.h"
 
-enum { STUB_WORKERS = 3, STUB_FIBRES = 6, STUB_KNOBS = 16 };
+enum { STUB_WORKERS = 3, STUB_FIBRES = 6, STUB_KNOBS = 16, STUB_STATE = 4 };
 
 struct stub_worker {
     struct tn_worker pub;
@@ -29,6 +29,7 @@ struct stub_worker {
 /* All plain: whoever owns the fibre owns them, and the module's queues must order that. */
 struct stub_fibre {
     struct tn_fibre pub;
+    uint64_t state[STUB_STATE]; /* the module's */
     bool ready;
     int made, runs; /* how often it was made ready, and ran */
 };
