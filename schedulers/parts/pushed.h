@@ -17,12 +17,14 @@
 #include "queues/nemesis.h"
 
 enum tn_pushed_kind { TN_PUSHED_LOCKED, TN_PUSHED_NODE, TN_PUSHED_STUB, TN_PUSHED_NEMESIS };
-enum { TN_PUSHED_BLOCK = 127 };
+enum { TN_PUSHED_BLOCK = 63 };
 
-/* Nodes that are free are linked by their items. */
+/* Nodes that are free are linked by their items. Each has a line of its own: they go from worker to worker. */
 struct tn_pushed_block {
     struct tn_pushed_block *next;
-    struct tn_mpsc_node node[TN_PUSHED_BLOCK];
+    struct {
+        _Alignas(TN_CACHE_LINE) struct tn_mpsc_node node;
+    } line[TN_PUSHED_BLOCK];
 };
 
 /* All nodes of a cluster, and the free ones of those who have no list of their own. */
@@ -44,28 +46,29 @@ struct tn_pushed {
 
 /* ---- nodes ---- */
 
-/* A list of new ones; NULL: no memory. */
-static inline struct tn_mpsc_node *tn_pushed_make_(struct tn_pushed_nodes *all)
+/* A list of new ones, from line[0] to the last; NULL: no memory. */
+static inline struct tn_pushed_block *tn_pushed_make_(struct tn_pushed_nodes *all)
 {
     struct tn_pushed_block *b = tn_sched_alloc(sizeof *b);
     if (b == NULL)
         return NULL;
     for (uint32_t i = 0; i + 1 < TN_PUSHED_BLOCK; i++)
-        b->node[i].item = &b->node[i + 1];
+        b->line[i].node.item = &b->line[i + 1].node;
     tn_spinlock_lock(&all->lock);
     b->next = all->blocks;
     all->blocks = b;
     tn_spinlock_unlock(&all->lock);
-    return b->node;
+    return b;
 }
 
 /* From the caller's list or, with `free` NULL, from that of all others. NULL: no memory. */
 static inline struct tn_mpsc_node *tn_pushed_node_(struct tn_pushed_nodes *all, struct tn_mpsc_node **free)
 {
-    struct tn_mpsc_node *node = NULL, *made;
+    struct tn_mpsc_node *node = NULL;
+    struct tn_pushed_block *made;
     if (free != NULL) {
-        if (*free == NULL)
-            *free = tn_pushed_make_(all);
+        if (*free == NULL && (made = tn_pushed_make_(all)) != NULL)
+            *free = &made->line[0].node;
         if ((node = *free) != NULL)
             *free = node->item;
         return node;
@@ -74,10 +77,11 @@ static inline struct tn_mpsc_node *tn_pushed_node_(struct tn_pushed_nodes *all, 
     if ((node = all->free) != NULL)
         all->free = node->item;
     tn_spinlock_unlock(&all->lock);
-    if (node == NULL && (node = made = tn_pushed_make_(all)) != NULL) {
+    if (node == NULL && (made = tn_pushed_make_(all)) != NULL) {
+        node = &made->line[0].node;
         tn_spinlock_lock(&all->lock);
-        made[TN_PUSHED_BLOCK - 1].item = all->free;
-        all->free = made + 1;
+        made->line[TN_PUSHED_BLOCK - 1].node.item = all->free;
+        all->free = node->item;
         tn_spinlock_unlock(&all->lock);
     }
     return node;
