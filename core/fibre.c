@@ -149,6 +149,7 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
     /* relaxed: ready() publishes it; whoever comes too late for the fibre that was here may look (runtime_of()) */
     atomic_store_explicit((_Atomic(struct tn_cluster *) *)&f->pub.cluster, &cl->pub, memory_order_relaxed);
     f->pub.home = NULL;
+    f->pub.priority = attr != NULL ? attr->priority : 0;
     f->fn = fn;
     f->value = arg;
     f->timer.at = 0;
@@ -184,6 +185,8 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
         return EPERM;
     struct fibre *f;
     size_t size = cl->rt->stacks.usable;
+    if (attr != NULL && (attr->priority < -TN_PRIORITY_MAX || attr->priority > TN_PRIORITY_MAX))
+        return EINVAL;
     if (attr != NULL && attr->stack != 0) {
         size = attr->stack;
         if (size < tn_page() || size > TN_STACK_MAX)
@@ -305,6 +308,20 @@ TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
     w->after_arg = cluster;
     stop_current(w, next, AFTER_MIGRATE, TN_MIGRATED, false);
     return 0;
+}
+
+/* ---- stages ---- */
+
+TN_API __attribute__((noinline)) int tn_stage(unsigned stage)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        return EPERM;
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    int rc = TN_SCHED(cl)->stage != NULL ? TN_SCHED(cl)->stage(&w->pub, &w->current->pub, stage) : TN_RUN_NOW;
+    if (rc == 0)
+        stop_current(w, next_fibre(w, false), AFTER_READY, TN_STAGED, false);
+    return rc == TN_RUN_NOW ? 0 : rc;
 }
 
 /* ---- join, detach ---- */

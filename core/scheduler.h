@@ -29,6 +29,7 @@ struct tn_fibre {
     void *context;              /* where it resumes; a module may prefetch it, nothing else */
     struct tn_cluster *cluster; /* where it runs; set before ready() */
     struct tn_worker *home;     /* the worker that ran it last, or NULL: for placement by affinity */
+    int priority;               /* as its spawner said: -TN_PRIORITY_MAX to TN_PRIORITY_MAX, more is more urgent */
 };
 
 struct tn_worker {
@@ -122,6 +123,7 @@ enum tn_why {
     TN_DISPLACED,    /* spawned a fibre that the module ran first (TN_RUN_NOW) */
     TN_PREEMPTED,    /* lost the processor against its will */
     TN_MIGRATED,     /* comes from another cluster */
+    TN_STAGED,       /* goes on in the stage that stage() was told */
     TN_BACKGROUND    /* runs only when nothing else does (000 §3.2) */
 };
 
@@ -134,10 +136,15 @@ enum tn_why {
  * (may_have_work() says TN_WORK_HELD) looks again soon. */
 #define TN_HELD (-2)
 
+/* ready() may answer with TN_AWAITED: taken, and some workers that are awake will come to it; others can get at it only if
+ * these do not (may_have_work() tells them TN_WORK_HELD). An idle one is woken only if none sleeps with a deadline on
+ * behalf of all. */
+#define TN_AWAITED (-3)
+
 /* ready() may answer with TN_FOR(i): taken, and placed where only worker i looks first. If that one is idle, it
  * is the one to be woken (000 §3.2: local work wakes its own worker, shared work the head of the idle list). */
-#define TN_FOR(i)          (-3 - (int)(i))
-#define TN_FOR_INDEX(code) ((uint32_t)(-3 - (code)))
+#define TN_FOR(i)          (-4 - (int)(i))
+#define TN_FOR_INDEX(code) ((uint32_t)(-4 - (code)))
 
 enum tn_work {
     TN_WORK_NONE, /* nothing; the worker may park until it is woken */
@@ -192,7 +199,7 @@ struct tn_scheduler {
 
     /* `f` is ready: take it. me is the calling worker, or NULL when the caller is no worker of f->cluster. The
      * module owns f from here, and f may run on another worker before ready() returns.
-     * Returns 0, TN_HELD or TN_FOR(index); for TN_SPAWNED also EAGAIN (refused: f stays the core's, the spawner sees EAGAIN) or
+     * Returns 0, TN_HELD, TN_AWAITED or TN_FOR(index); for TN_SPAWNED also EAGAIN (refused: f stays the core's, the spawner sees EAGAIN) or
      * TN_RUN_NOW. Everything else must be taken: a bounded queue overflows into a list by f->link. An answer that is none
      * of these ends the program, where the core comes to act on it. */
     int (*ready)(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
@@ -211,6 +218,10 @@ struct tn_scheduler {
     /* The same on behalf of a fibre that yields; NULL: it goes on at once, and ready() is not called. Left out: next().
      * For a module in which a yield chooses otherwise than a wait does (003 §4.4.4). */
     struct tn_fibre *(*next_of_yield)(struct tn_worker *me, bool fair);
+
+    /* `f`, which runs on me, goes on in `stage` (tn_stage): note that. 0: it stops, and is then handed to ready() as
+     * TN_STAGED. TN_RUN_NOW: it goes on at once. EINVAL: there is no such stage. Left out: stages mean nothing. */
+    int (*stage)(struct tn_worker *me, struct tn_fibre *f, unsigned stage);
 
     /* Move fibres from `victim` to `me`, so that next(me) finds them. Returns how many; 0 also when it lost a
      * race. Called after next() found nothing, before parking, with each victim in turn. May be left out by a
@@ -250,6 +261,11 @@ TN_MODULE_API void tn_notify(struct tn_cluster *cl);
  * that has been busy longest, after w the one that became so next. NULL: none, or w is no longer busy, or the list is in
  * use at the moment. Takes the lock of parking. Who: a worker. */
 TN_MODULE_API struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w);
+
+/* Is w parked, or about to be? For a module that places a fibre where only some workers look, to know whom of them to
+ * wake (TN_FOR). Asked after the fibre has been put there: then whoever parks meanwhile is seen here, or sees the fibre in
+ * may_have_work(). Who: any. */
+TN_MODULE_API bool tn_worker_idle(struct tn_worker *w);
 
 /* Line-aligned zeroed memory for a module; NULL when there is none. */
 TN_MODULE_API void *tn_sched_alloc(size_t bytes);

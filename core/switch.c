@@ -7,6 +7,9 @@
 
 static void wake_worker(struct cluster *cl, struct tn_idle_slot *which);
 
+/* How long whoever looks on behalf of all sleeps between two looks, at first and at most. */
+enum { WATCH_NS = 60000, WATCH_MAX_NS = 2000000 };
+
 /* The caller seen as a worker of `cl`, or NULL. */
 static inline struct tn_worker *member(struct worker *w, struct cluster *cl)
 {
@@ -18,10 +21,19 @@ static inline struct tn_worker *member(struct worker *w, struct cluster *cl)
 #endif
 }
 
+/* Does somebody sleep who will look soon? */
+static bool watched(struct cluster *cl)
+{
+    tn_time until = 0;
+    return tn_idle_watcher(&cl->idle, &until) != NULL && until <= tn_now() + (tn_time)WATCH_MAX_NS;
+}
+
 /* Where the module has placed a fibre there may be a worker to wake. */
 static __attribute__((noinline)) void wake_for(struct cluster *cl, int placed)
 {
     struct tn_idle_slot *which = NULL;
+    if (placed == TN_AWAITED && watched(cl))
+        return;
     if (placed <= TN_FOR(0)) {
         /* U0 acquire */
         if (TN_FOR_INDEX(placed) >= atomic_load_explicit(&cl->pub.used, memory_order_acquire)) {
@@ -29,7 +41,7 @@ static __attribute__((noinline)) void wake_for(struct cluster *cl, int placed)
             return;
         }
         which = &worker_of(cl->pub.workers[TN_FOR_INDEX(placed)])->slot;
-    } else if (placed != 0 && placed != TN_HELD) {
+    } else if (placed != 0 && placed != TN_HELD && placed != TN_AWAITED) {
         module_misplaced(TN_SCHED(cl), placed);
     }
     wake_worker(cl, which);
@@ -38,7 +50,7 @@ static __attribute__((noinline)) void wake_for(struct cluster *cl, int placed)
 /* After a fibre of `cl` became ready: see that somebody will run it. `placed` is what ready() returned. */
 static inline void notify(struct cluster *cl, int placed)
 {
-    if (__builtin_expect(tn_idle_wanted(&cl->idle, placed != TN_HELD), 0))
+    if (__builtin_expect(tn_idle_wanted(&cl->idle, placed != TN_HELD && placed != TN_AWAITED), 0))
         wake_for(cl, placed);
 }
 

@@ -142,7 +142,8 @@ TN_API unsigned tn_workers(const tn_cluster *cluster);
 
 /* ----------------------------------------------------------------------------------------------- fibres -- */
 
-#define TN_STACK_MAX ((size_t)1 << 30)
+#define TN_STACK_MAX    ((size_t)1 << 30)
+#define TN_PRIORITY_MAX 31
 
 struct tn_attr {
     const char *name;    /* copied, cut to 15 characters; shown in diagnoses */
@@ -150,6 +151,7 @@ struct tn_attr {
     tn_cluster *cluster; /* NULL: the spawner's; required from a plain thread unless `runtime` is given */
     tn_runtime *runtime; /* for plain threads: spawn in this runtime's first cluster */
     bool detached;       /* its resources go when it ends; nobody may join it */
+    int priority; /* up to ±TN_PRIORITY_MAX, the greater the more urgent; what it means is the module's (multiq) */
 };
 
 /* Make a fibre that runs `fn(arg)`. With `out` NULL it is detached. `attr` may be NULL in a fibre.
@@ -157,7 +159,7 @@ struct tn_attr {
  * *out is NULL.
  * Who: any. Blocks: never, but the caller may be moved behind the new fibre and so migrate.
  * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1), ENOMEM no stack,
- * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large. */
+ * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large, priority out of range. */
 TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *), void *arg);
 
 /* Wait until `f` ends, take its value (value may be NULL), release it. Exactly one join or detach a fibre.
@@ -212,6 +214,13 @@ TN_API int tn_sleep(uint64_t ns);
 /* Move the calling fibre to another cluster of its runtime (000 §3.2). Returns on a worker of that cluster.
  * Who: fibre. Blocks. Errors: EPERM, EINVAL another runtime's cluster. */
 TN_API int tn_migrate(tn_cluster *cluster);
+
+/* Go on in a stage, counted from 0, of the scheduler of the fibre's cluster (003 §4.3.2): on a worker of the pool that the
+ * module keeps for it, where there may be a queue. Each fibre begins in stage 0, and a fibre that yields or is
+ * woken stays in its stage. Under a module without stages, and where the fibre is there already, nothing happens: so a
+ * program that says its stages runs under every module.
+ * Who: fibre. Blocks: no, but the caller may migrate. Errors: EPERM, EINVAL the module has stages, not that one. */
+TN_API int tn_stage(unsigned stage);
 
 /* ---------------------------------------------------------------------------------- fibre-local storage -- */
 

@@ -49,6 +49,13 @@ struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w)
     return s != NULL ? &worker_of_slot(s)->pub : NULL;
 }
 
+bool tn_worker_idle(struct tn_worker *w)
+{
+    tn_fence_light(); /* pairs with the heavy one of who parks */
+    /* relaxed: behind the fence */
+    return atomic_load_explicit(&worker_of(w)->slot.word, memory_order_relaxed) != TN_SLOT_AWAKE;
+}
+
 /* A deadline became the earliest: whoever sleeps with another one must sleep anew. False: nobody is idle. */
 static bool wake_watcher(struct cluster *cl)
 {
@@ -249,8 +256,6 @@ static struct fibre *search(struct worker *w)
 }
 
 /* ---- parking ---- */
-
-enum { WATCH_NS = 60000, WATCH_MAX_NS = 2000000 };
 
 static void park(struct worker *w)
 {

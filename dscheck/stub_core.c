@@ -29,7 +29,7 @@ void tn_sched_free(void *memory, size_t bytes)
 
 void *tn_fibre_state(struct tn_fibre *f)
 {
-    return f + 1;
+    return ((struct stub_fibre *)(void *)f)->state;
 }
 
 void **tn_fibre_word(struct tn_fibre *f)
@@ -51,9 +51,18 @@ static inline void stub_wake(struct tn_idle_slot *which)
         tn_unpark(&s->word, 1);
 }
 
+enum { STUB_WATCH_NS = 60000, STUB_WATCH_MAX_NS = 2000000 };
+
+static inline bool stub_watched(void)
+{
+    tn_time until = 0;
+    return tn_idle_watcher(&stub_idle, &until) != NULL && until <= tn_now() + STUB_WATCH_MAX_NS;
+}
+
 static inline void stub_notify(int placed)
 {
-    if (tn_idle_wanted(&stub_idle, placed != TN_HELD))
+    if (tn_idle_wanted(&stub_idle, placed != TN_HELD && placed != TN_AWAITED) &&
+        !(placed == TN_AWAITED && stub_watched()))
         stub_wake(placed <= TN_FOR(0) ? &stub_worker[TN_FOR_INDEX(placed)].slot : NULL);
 }
 
@@ -62,6 +71,13 @@ struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w)
     (void)cl;
     struct tn_idle_slot *s = tn_idle_busy_after(&stub_idle, w != NULL ? &stub_worker[w->index].slot : NULL);
     return s != NULL ? &((struct stub_worker *)(void *)((char *)s - offsetof(struct stub_worker, slot)))->pub : NULL;
+}
+
+bool tn_worker_idle(struct tn_worker *w)
+{
+    tn_fence_light();
+    /* relaxed: behind the fence */
+    return atomic_load_explicit(&stub_worker[w->index].slot.word, memory_order_relaxed) != TN_SLOT_AWAKE;
 }
 
 void tn_notify(struct tn_cluster *cl)
@@ -87,7 +103,7 @@ static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const
     memset(&stub_idle, 0, sizeof(stub_idle));
     memset(stub_worker, 0, sizeof(stub_worker));
     memset(stub_fibre, 0, sizeof(stub_fibre));
-    assert(n <= STUB_WORKERS && sched->n_knobs <= STUB_KNOBS && sched->fibre_size == 0);
+    assert(n <= STUB_WORKERS && sched->n_knobs <= STUB_KNOBS && sched->fibre_size <= sizeof(stub_fibre[0].state));
     for (size_t i = 0; i < sched->n_knobs; i++)
         stub_knobs[i] = stub_knob(&sched->knobs[i], settings);
     stub_idle.hungry = &stub_cluster.hungry;
@@ -106,6 +122,8 @@ static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const
         stub_workers[i] = w;
         rc = sched->worker_init != NULL ? sched->worker_init(w) : 0;
         tn_idle_join(&stub_idle, &stub_worker[i].slot);
+        if (sched->worker_join != NULL && rc == 0)
+            sched->worker_join(w);
     }
     assert(rc == 0);
     atomic_init(&stub_cluster.used, n);
@@ -145,7 +163,7 @@ static inline void stub_ready(struct stub_worker *me, struct stub_fibre *f, enum
     f->ready = true;
     f->made++;
     int placed = stub_sched->ready(me != NULL ? &me->pub : NULL, &f->pub, why);
-    assert(placed == 0 || placed == TN_HELD || placed <= TN_FOR(0));
+    assert(placed == 0 || placed == TN_HELD || placed == TN_AWAITED || placed <= TN_FOR(0));
     stub_notify(placed);
 }
 
@@ -237,8 +255,6 @@ static inline struct stub_fibre *stub_search(struct stub_worker *me)
     return stub_next(me, false);
 }
 
-enum { STUB_WATCH_NS = 60000, STUB_WATCH_MAX_NS = 2000000 };
-
 /* The earliest timer. STUB_FAR never runs out, but somebody must watch it. */
 static const tn_time STUB_FAR = UINT64_C(1) << 60;
 static tn_time stub_earliest = UINT64_MAX;
@@ -322,6 +338,8 @@ static inline struct stub_fibre *stub_get(struct stub_worker *me)
 static inline void stub_absent(struct stub_worker *me)
 {
     assert(me->pub.index + 1 == stub_cluster.slots);
+    if (stub_sched->worker_leave != NULL)
+        stub_sched->worker_leave(&me->pub);
     tn_idle_leave(&stub_idle, &me->slot);
     atomic_store_explicit(&stub_cluster.used, me->pub.index, memory_order_relaxed); /* relaxed: no thread is there */
 }

@@ -15,7 +15,7 @@
 #include "scheduler.h"
 #include "idle.h"
 
-enum { STUB_WORKERS = 3, STUB_FIBRES = 6, STUB_KNOBS = 24 };
+enum { STUB_WORKERS = 3, STUB_FIBRES = 6, STUB_KNOBS = 24, STUB_STATE = 4 };
 
 struct stub_worker {
     struct tn_worker pub;
@@ -30,6 +30,7 @@ struct stub_worker {
 struct stub_fibre {
     struct tn_fibre pub;
     void *word; /* the module's */
+    uint64_t state[STUB_STATE]; /* the module's */
     bool ready;
     int made, runs; /* how often it was made ready, and ran */
 };

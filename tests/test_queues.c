@@ -1,26 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One body for all queues of core/queues/, an adapter of a few lines for each.
+ * One body for all queues of core/queues/, by the face that workloads use as well.
  *
  * The bodies: edges (empty, full, capacities 1, 2, 4), wrap (the ring goes round many times), model (random operations
  * against a plain array), stress (pushing and taking threads; nothing lost, nothing twice, order where it is promised).
- * TENTER_TEST_SEED=n repeats a run with the seed that a failure printed.
+ * TENTER_TEST_SEED=n repeats a run with the seed that a failure printed.  --stress runs the stress alone, so often that there
+ * are 10^8 operations and more on each queue.
  */
 #define _POSIX_C_SOURCE 200809L
 #define TN_QUEUES_STANDALONE
 
-#include "queue_adapters.h"
+#include <CUnit/Basic.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "experiments/workloads/queue_faces.h"
+
+static uint64_t seed;
+
+static uint64_t next_random(uint64_t *state) /* SplitMix64 */
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static void *make(const struct queue_face *a, size_t capacity)
+{
+    size_t bytes = (a->bytes(capacity) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    void *q = aligned_alloc(TN_CACHE_LINE, bytes);
+
+    if (q == NULL)
+        abort();
+    memset(q, 0xa5, bytes); /* init must not count on zeroes */
+    a->init(q, capacity);
+    return q;
+}
 
 /* ---- one thread ---- */
 
 enum { MANY = 64 };
 static const size_t capacities[] = {1, 2, 4, 16};
 
-static void edges(const struct adapter *a, size_t capacity)
+static void edges(const struct queue_face *a, size_t capacity)
 {
     void *q = make(a, capacity);
     void *out[MANY];
-    struct item items[MANY] = {0};
+    struct queue_item items[MANY] = {0};
 
     for (int round = 0; round < 5; round++) {
         CU_ASSERT(a->length(q) == 0 && a->pop(q) == NULL && a->take(q, 1, out) == 0 && a->take(q, MANY, out) == 0);
@@ -38,10 +70,10 @@ static void edges(const struct adapter *a, size_t capacity)
     free(q);
 }
 
-static void wrap(const struct adapter *a, size_t capacity)
+static void wrap(const struct queue_face *a, size_t capacity)
 {
     void *q = make(a, capacity);
-    struct item items[MANY] = {0};
+    struct queue_item items[MANY] = {0};
 
     for (uint32_t n = 0; n < 3000; n++) { /* in and out, with every possible fill left inside */
         size_t fill = 1 + n % capacity;
@@ -57,10 +89,10 @@ static void wrap(const struct adapter *a, size_t capacity)
 }
 
 /* take() gives the oldest of an owner's queue, and of a shared one what pop would give. */
-static void model(const struct adapter *a, size_t capacity)
+static void model(const struct queue_face *a, size_t capacity)
 {
     void *q = make(a, capacity), *out[MANY];
-    struct item items[MANY + 1] = {0}, *in[MANY], *spare[MANY + 1]; /* an item is queued once at a time */
+    struct queue_item items[MANY + 1] = {0}, *in[MANY], *spare[MANY + 1]; /* an item is queued once at a time */
     size_t limit = a->bounded ? capacity : MANY, count = 0, spares = 0;
     uint64_t rng = seed + capacity;
 
@@ -83,7 +115,7 @@ static void model(const struct adapter *a, size_t capacity)
             size_t max = (size_t)(r >> 32) % 8, n = count > 0;
 
             if (take) {
-                n = a->halves ? (count + 1) / 2 : a->bounded ? n : count;
+                n = a->halves ? (count + 1) / 2 : a->one ? n : count;
                 n = n < max ? n : max;
                 CU_ASSERT(a->take(q, max, out) == n);
             } else {
@@ -105,14 +137,14 @@ static void model(const struct adapter *a, size_t capacity)
 
 /* ---- several threads ---- */
 
-enum { PER_PRODUCER = 60000, MAX_PRODUCERS = 2, MAX_TAKERS = 3, IDLE_LIMIT = 20 * 1000 * 1000 };
+enum { ROUNDS = 220, PER_PRODUCER = 60000, MAX_PRODUCERS = 2, MAX_TAKERS = 3, IDLE_LIMIT = 20 * 1000 * 1000 };
 
 struct stress {
-    const struct adapter *a;
+    const struct queue_face *a;
     void *q;
-    size_t producers, takers;
-    struct item *items; /* [producers][PER_PRODUCER] */
-    atomic_uchar *seen; /* how often each was taken */
+    size_t producers;
+    struct queue_item *items; /* [producers][PER_PRODUCER] */
+    atomic_uchar *seen;       /* how often each was taken */
     atomic_size_t producing, disorders, stuck;
 };
 
@@ -125,7 +157,7 @@ struct role {
 
 static void saw(struct role *r, void *p)
 {
-    struct item *item = item_of(p);
+    struct queue_item *item = p;
     struct stress *s = r->s;
 
     atomic_fetch_add(&s->seen[item->producer * PER_PRODUCER + item->id], 1);
@@ -144,7 +176,7 @@ static void *produce(void *arg)
         uint64_t random = next_random(&r->rng);
 
         for (uint64_t burst = random % 8; burst > 0 && id < PER_PRODUCER; burst--) {
-            struct item *item = &s->items[r->number * PER_PRODUCER + id];
+            struct queue_item *item = &s->items[r->number * PER_PRODUCER + id];
 
             item->producer = (uint32_t)r->number; /* plain: the queue must carry it over */
             item->id = id;
@@ -152,7 +184,7 @@ static void *produce(void *arg)
                 break;
             id++;
         }
-        for (uint64_t pops = random / 8 % 4; pops > 0 && (p = s->a->pop(s->q)) != NULL; pops--)
+        for (uint64_t pops = s->a->single ? 0 : random / 8 % 4; pops > 0 && (p = s->a->pop(s->q)) != NULL; pops--)
             saw(r, p);
         if (random / 32 % 16 == 0)
             sched_yield();
@@ -184,12 +216,13 @@ static void *consume(void *arg)
     return NULL;
 }
 
-static void stress(const struct adapter *a, size_t capacity, size_t takers)
+static void stress(const struct queue_face *a, size_t capacity, size_t takers)
 {
-    struct stress s = {.a = a, .q = make(a, capacity), .producers = a->shared ? MAX_PRODUCERS : 1, .takers = takers};
+    struct stress s = {.a = a, .q = make(a, capacity), .producers = a->shared ? MAX_PRODUCERS : 1};
     struct role roles[MAX_PRODUCERS + MAX_TAKERS] = {0};
     pthread_t threads[MAX_PRODUCERS + MAX_TAKERS];
-    size_t n = s.producers + takers, total = s.producers * PER_PRODUCER, lost = 0, twice = 0;
+    size_t n = s.producers + (takers = a->single ? 1 : takers), total = s.producers * PER_PRODUCER, lost = 0,
+           twice = 0;
 
     s.items = calloc(total, sizeof(s.items[0]));
     s.seen = calloc(total, sizeof(s.seen[0]));
@@ -227,7 +260,7 @@ static void stress(const struct adapter *a, size_t capacity, size_t takers)
 
 static void test_list(void)
 {
-    struct item items[6];
+    struct queue_item items[6];
     struct tn_list a, b;
 
     tn_list_init(&a);
@@ -255,8 +288,8 @@ static void test_list(void)
 
 static void test_push_list(void)
 {
-    struct tn_locked_queue *q = make(&adapters[3], 1);
-    struct item items[4];
+    struct tn_locked_queue *q = make(&queue_faces[LOCKED], 1);
+    struct queue_item items[4];
     struct tn_list list;
 
     tn_list_init(&list);
@@ -278,9 +311,9 @@ static void test_push_list(void)
 
 static void test_push_n(void)
 {
-    struct tn_spmc_fifo *f = make(&adapters[1], 4);
-    struct tn_spmc_lifo *l = make(&adapters[2], 4);
-    struct item items[6];
+    struct tn_spmc_fifo *f = make(&queue_faces[FIFO], 4);
+    struct tn_spmc_lifo *l = make(&queue_faces[LIFO], 4);
+    struct queue_item items[6];
     void *batch[6], *out[4];
 
     for (int i = 0; i < 6; i++)
@@ -304,8 +337,8 @@ static void test_push_n(void)
 /* The states that only concurrent operations leave behind, set by hand. */
 static void test_mpmc_balances(void)
 {
-    struct tn_mpmc_ring *q = make(&adapters[0], 2);
-    struct item x, y;
+    struct tn_mpmc_ring *q = make(&queue_faces[RING], 2);
+    struct queue_item x, y;
 
     /* Two consumers gave up on slot 0 and one on slot 1. */
     atomic_store(&q->head, 3);
@@ -373,28 +406,35 @@ static void test_spinlock(void)
 /* ---- the table ---- */
 
 #define FOR_ALL(body)                                                           \
-    for (size_t i = 0; i < sizeof(adapters) / sizeof(adapters[0]); i++)         \
+    for (size_t i = 0; i < QUEUE_FACES; i++)                                    \
         for (size_t c = 0; c < sizeof(capacities) / sizeof(capacities[0]); c++) \
-            body;
+            if (capacities[c] >= queue_faces[i].least)                          \
+                body;
 
 static void test_edges(void)
 {
-    FOR_ALL(edges(&adapters[i], capacities[c]))
+    FOR_ALL(edges(&queue_faces[i], capacities[c]))
 }
 static void test_wrap(void)
 {
-    FOR_ALL(wrap(&adapters[i], capacities[c]))
+    FOR_ALL(wrap(&queue_faces[i], capacities[c]))
 }
 static void test_model(void)
 {
-    FOR_ALL(model(&adapters[i], capacities[c]))
+    FOR_ALL(model(&queue_faces[i], capacities[c]))
 }
+static int rounds = 1;
+
 static void test_stress(void)
 {
-    FOR_ALL(stress(&adapters[i], capacities[c], 1 + (c + i) % MAX_TAKERS))
+    uint64_t given = seed;
+
+    for (int round = 0; round < rounds; round++, seed++)
+        FOR_ALL(stress(&queue_faces[i], capacities[c], 1 + (c + i) % MAX_TAKERS))
+    seed = given;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const char *given = getenv("TENTER_TEST_SEED");
     struct timespec now;
@@ -405,11 +445,15 @@ int main(void)
     if (CU_initialize_registry() != CUE_SUCCESS)
         return 1;
     CU_pSuite suite = CU_add_suite("queues", NULL, NULL);
-    if (suite == NULL || !CU_add_test(suite, "list", test_list) || !CU_add_test(suite, "push_list", test_push_list) ||
-        !CU_add_test(suite, "push_n", test_push_n) || !CU_add_test(suite, "spinlock", test_spinlock) ||
-        !CU_add_test(suite, "mpmc_ring: balances", test_mpmc_balances) || !CU_add_test(suite, "edges", test_edges) ||
-        !CU_add_test(suite, "wrap", test_wrap) || !CU_add_test(suite, "model", test_model) ||
-        !CU_add_test(suite, "stress", test_stress))
+    bool alone = argc > 1 && strcmp(argv[1], "--stress") == 0;
+    rounds = alone ? ROUNDS : 1;
+    if (suite == NULL || (alone && !CU_add_test(suite, "stress", test_stress)))
+        return 1;
+    if (!alone && (!CU_add_test(suite, "list", test_list) || !CU_add_test(suite, "push_list", test_push_list) ||
+                   !CU_add_test(suite, "push_n", test_push_n) || !CU_add_test(suite, "spinlock", test_spinlock) ||
+                   !CU_add_test(suite, "mpmc_ring: balances", test_mpmc_balances) ||
+                   !CU_add_test(suite, "edges", test_edges) || !CU_add_test(suite, "wrap", test_wrap) ||
+                   !CU_add_test(suite, "model", test_model) || !CU_add_test(suite, "stress", test_stress)))
         return 1;
     CU_basic_set_mode(CU_BRM_VERBOSE);
     CU_basic_run_tests();

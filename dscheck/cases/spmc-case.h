@@ -14,7 +14,7 @@
 
 #include "queue-case.h"
 
-static _Alignas(TN_CACHE_LINE) unsigned char memory[256];
+static _Alignas(TN_CACHE_LINE) unsigned char memory[512];
 static struct SPMC() *const q = (void *)memory;
 static size_t capacity;
 static struct got got[4]; /* the owner's, the thieves', what is left over */

@@ -13,8 +13,9 @@ from pathlib import Path
 from .errors import UNSUPPORTED, USAGE, Stop
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Fixed: the instrumentation that the checker understands.  They come last, so that nothing undoes them.
-FLAGS = ["-O1", "-g", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
+#: Fixed: the instrumentation that the checker understands.  They come last, so that nothing undoes them.  Debian 12's
+#: addr2line names the wrong file for some lines of the DWARF that comes after 4.
+FLAGS = ["-O1", "-gdwarf-4", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
          "-fno-omit-frame-pointer", "-Wno-tsan", "-fsanitize=thread", "-fPIC",
          "-ftls-model=global-dynamic"]
 #: dscheck.h, and that it is the checker who compiles.

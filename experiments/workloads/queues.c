@@ -4,90 +4,19 @@
  * thread. No runtime runs. The answer is checked by the sum of what was taken.
  */
 #include "../../core/platform.h"
-#include "../../core/queues/link.h"
-#include "../../core/queues/locked.h"
-#include "../../core/queues/mpmc_ring.h"
-#include "../../core/queues/spmc_fifo.h"
-#include "../../core/queues/spmc_lifo.h"
 #include "bench.h"
 #include "micro_common.h"
+#include "queue_faces.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
 enum { CAPACITY = 64, MOST = 8 };
 
-struct item {
-    struct tn_link link; /* first: an item's address is its link's */
-    uint64_t number;
-};
-
-/* One face for all of them. */
-struct queue {
-    const char *name;
-    size_t (*bytes)(size_t capacity);
-    void (*init)(void *q, size_t capacity);
-    bool (*push)(void *q, void *item);
-    void *(*pop)(void *q);                            /* by who pushes */
-    size_t (*take)(void *q, size_t max, void *out[]); /* by another */
-};
-
-#define FACE(t, body, s)                                     \
-    static void s##_init(void *q, size_t capacity)           \
-    {                                                        \
-        t##_init(q, capacity);                               \
-    }                                                        \
-    static bool s##_push(void *q, void *item)                \
-    {                                                        \
-        return t##_push(q, item);                            \
-    }                                                        \
-    static void *s##_pop(void *q)                            \
-    {                                                        \
-        return t##_pop(q);                                   \
-    }                                                        \
-    static size_t s##_take(void *q, size_t max, void *out[]) \
-    {                                                        \
-        (void)max;                                           \
-        return body;                                         \
-    }
-
-FACE(tn_mpmc, (out[0] = tn_mpmc_pop(q)) != NULL, ring)
-FACE(tn_spmc_fifo, tn_spmc_fifo_steal(q, max, out), fifo)
-FACE(tn_spmc_lifo, tn_spmc_lifo_steal(q, max, out), lifo)
-
-static size_t locked_bytes(size_t capacity)
-{
-    (void)capacity;
-    return sizeof(struct tn_locked_queue);
-}
-
-static void locked_init(void *q, size_t capacity)
-{
-    (void)capacity;
-    tn_locked_queue_init(q);
-}
-
-static bool locked_push(void *q, void *item)
-{
-    tn_locked_queue_push_back(q, item);
-    return true;
-}
-
-static void *locked_pop(void *q)
-{
-    return tn_locked_queue_pop_front(q);
-}
-
-static size_t locked_take(void *q, size_t max, void *out[])
-{
-    (void)max;
-    return (out[0] = tn_locked_queue_pop_front(q)) != NULL;
-}
-
 static struct bench *bench;
-static struct item items[CAPACITY];
+static struct queue_item items[CAPACITY];
 
-static void *make(const struct queue *face)
+static void *make(const struct queue_face *face)
 {
     void *q =
         aligned_alloc(TN_CACHE_LINE, (face->bytes(CAPACITY) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE);
@@ -95,12 +24,12 @@ static void *make(const struct queue *face)
         bench_die(bench, BENCH_INTERNAL, "no memory");
     face->init(q, CAPACITY);
     for (unsigned i = 0; i < CAPACITY; i++)
-        items[i] = (struct item){.number = i};
+        items[i] = (struct queue_item){.id = i};
     return q;
 }
 
 /* Four in, four out. */
-static double own(const struct queue *face, uint64_t ops)
+static double own(const struct queue_face *face, uint64_t ops)
 {
     void *q = make(face);
     uint64_t sum = 0, begin = bench_now();
@@ -109,7 +38,7 @@ static double own(const struct queue *face, uint64_t ops)
             if (!face->push(q, &items[k]))
                 micro_fail(face->name, "a queue of few items is full");
         for (unsigned k = 0; k < 4; k++)
-            sum += ((struct item *)face->pop(q))->number;
+            sum += ((struct queue_item *)face->pop(q))->id;
     }
     double ns = (double)(bench_now() - begin) / (double)ops;
     if (sum != ops / 4 * 6)
@@ -120,7 +49,7 @@ static double own(const struct queue *face, uint64_t ops)
 
 /* An item is free again when the other thread has counted it. */
 struct pass {
-    const struct queue *face;
+    const struct queue_face *face;
     void *q;
     uint64_t ops, sum;
     _Alignas(128) _Atomic(uint64_t) taken, there;
@@ -133,11 +62,11 @@ static void *taker(void *arg)
     bench_pin(1);
     atomic_store_explicit(&p->there, 1, memory_order_release); /* Q1 */
     for (uint64_t done = 0; done < p->ops;) {
-        size_t n = p->face->take(p->q, MOST, out);
+        size_t n = p->face->take(p->q, p->face->shared ? 1 : MOST, out);
         if (n == 0)
             bench_relax();
         for (size_t i = 0; i < n; i++)
-            p->sum += ((struct item *)out[i])->number;
+            p->sum += ((struct queue_item *)out[i])->id;
         done += n;
         if (n != 0)
             atomic_store_explicit(&p->taken, done, memory_order_release); /* Q0 */
@@ -145,7 +74,7 @@ static void *taker(void *arg)
     return arg;
 }
 
-static double pass(const struct queue *face, uint64_t ops)
+static double pass(const struct queue_face *face, uint64_t ops)
 {
     struct pass p = {.face = face, .q = make(face), .ops = ops};
     struct tn_thread t;
@@ -177,21 +106,20 @@ static double pass(const struct queue *face, uint64_t ops)
     return ns;
 }
 
-#define CASES(s, b)                                                                      \
-    static const struct queue s##_face = {#s, b, s##_init, s##_push, s##_pop, s##_take}; \
-    static double s##_own(uint64_t ops)                                                  \
-    {                                                                                    \
-        return own(&s##_face, ops);                                                      \
-    }                                                                                    \
-    static double s##_pass(uint64_t ops)                                                 \
-    {                                                                                    \
-        return pass(&s##_face, ops);                                                     \
+#define CASES(s, i)                        \
+    static double s##_own(uint64_t ops)    \
+    {                                      \
+        return own(&queue_faces[i], ops);  \
+    }                                      \
+    static double s##_pass(uint64_t ops)   \
+    {                                      \
+        return pass(&queue_faces[i], ops); \
     }
 
-CASES(ring, tn_mpmc_bytes)
-CASES(fifo, tn_spmc_fifo_bytes)
-CASES(lifo, tn_spmc_lifo_bytes)
-CASES(locked, locked_bytes)
+CASES(ring, RING)
+CASES(fifo, FIFO)
+CASES(lifo, LIFO)
+CASES(locked, LOCKED)
 
 static const struct micro_case cases[] = {
     {"ring_own", "mpmc_ring: an item in and out", 1, 4, ring_own},

@@ -62,6 +62,9 @@ static void go(void *(*f)(void *), void *(*g)(void *)) { pthread_t t[2]; pthread
         self.assertIn("never executed: p.c:6, p.c:8", out)
         # all processes, and all shards, count
         self.assertEqual(self.run_check(file, "--jobs", "3")[1]["unexecuted"], ["p.c:6", "p.c:8"])
+        # of a queue's header, not of the case that includes it
+        code, answer, _ = self.run_check(ROOT / "dscheck" / "cases" / "queue-mpmc_ring-full.c", "--", f"-I{ROOT}", f"-I{ROOT}/core")
+        self.assertEqual({line.partition(":")[0] for line in answer["unexecuted"]}, {"mpmc_ring.h", "rounds.h"})
         bug = self.run_check(self.program("int main(void) { abort(); }"))[1]
         self.assertEqual((bug["verdict"], bug["unexecuted"]), ("bug", None))
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The benchmark programs, run for a moment: what each option changes in their record.
 
-    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY
+    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD
 """
 from __future__ import annotations
 
@@ -143,8 +143,24 @@ def queues(program: str) -> None:
     run(program, "--case", "lifo", code=2)
 
 
+def crowd(program: str) -> None:
+    both = ("mpmc-ring", "mpmc-cas", "mpmc-fad", "locked", "locked-lifo", "two-lock", "treiber")
+    cells = [(s, "2", p) for s in both for p in ("0", "1")]
+    cells += [(s, "3", "2") for s in ("mpsc-stub", "mpsc-node", "nemesis")] + [(s, "3", "1") for s in ("spmc-fifo", "spmc-lifo", "chase-lev")]
+    for structure, workers, producers in cells:
+        said = run(program, "--structure", structure, "--workers", workers, "--producers", producers, "--items", "2000",
+                   "--items-each", "4", "--capacity", "8")
+        got = values(said, "throughput")
+        wanted(f"crowd: one rate of {structure}: {got}", len(got) == 1 and got[0] > 0)
+        wanted("crowd: a queue without bounds refuses nothing", values(said, "refused") == [0] or structure[:4] in ("mpmc", "spmc", "chas"))
+    for wrong in (("--capacity", "5"), ("--workers", "2", "--producers", "2"), ("--workers", "257"),
+                  ("--structure", "mpsc-stub", "--workers", "2"), ("--structure", "chase-lev", "--workers", "2")):
+        run(program, *wrong, code=2)
+
+
 def main() -> int:
-    yielding, arriving, packet, pthread, queue, affinity = sys.argv[1:7]
+    yielding, arriving, packet, pthread, queue, affinity, threads = sys.argv[1:8]
+    crowd(threads)
     ways_to_yield(yielding)
     idle_workers(arriving)
     queues(queue)
