@@ -35,6 +35,13 @@ static char *describe(struct bench *b, const tn_cluster *cluster)
     return text;
 }
 
+static tn_runtime *running;
+
+tn_runtime *bench_tenter_runtime(void)
+{
+    return running;
+}
+
 static tn_runtime *start(struct bench *b, struct tn_config *config)
 {
     tn_runtime *rt = NULL;
@@ -103,7 +110,7 @@ void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), v
         config.scheduler = spec;
     }
     struct first f = {b, fn, arg};
-    tn_runtime *rt = start(b, &config);
+    tn_runtime *rt = running = start(b, &config);
     tn_fibre *fibre = NULL;
     struct tn_attr attr = {.name = "main", .runtime = rt};
     int rc = tn_spawn(&fibre, &attr, first, &f);
