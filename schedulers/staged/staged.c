@@ -11,16 +11,11 @@
  *   out of reach?  What a worker keeps of a batch, others of its pool take when they have nothing; if it has reached no
  *                  scheduling point for STUCK_NS anybody does, that or the next of its stage
  *
- * So there is no number of fibres below which they wait for ever. A worker changes its own pool only; what becomes ready in
- * the stage that it leaves is then another worker's or nobody's.
- *
  * Invariant: a fibre given to ready() is in exactly one of the queue of a stage and a worker's batch.
  */
 #include "parts/stage.h"
 #include "parts/stuck.h"
 #include "tables.h"
-
-enum { STUCK_NS = 500000 };
 
 struct staged_worker {
     struct tn_locked_queue batch;
@@ -108,8 +103,6 @@ static bool control(struct tn_worker *me)
     return best != own;
 }
 
-/* ---- next ---- */
-
 /* The first of a batch; the rest is kept. */
 static struct tn_fibre *take(struct tn_worker *me, uint32_t s)
 {
@@ -152,8 +145,6 @@ static struct tn_fibre *staged_next(struct tn_worker *me, bool fair)
     return f != NULL || !control(me) ? f : take(me, pool_of(me));
 }
 
-/* ---- what others have ---- */
-
 static unsigned staged_steal(struct tn_worker *me, struct tn_worker *victim)
 {
     struct staged_worker *v = of(victim);
@@ -192,8 +183,6 @@ static size_t staged_queued(struct tn_cluster *cl, struct tn_worker *w)
         n += tn_stage_waiting(stage_of(cl, s));
     return n;
 }
-
-/* ---- life ---- */
 
 static int staged_cluster_init(struct tn_cluster *cl)
 {

@@ -25,6 +25,7 @@ static const struct tn_knob staged_knobs[] = {STAGED_KNOBS(TN_KNOB_ROW)};
 #define KNOB(cl, k) TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
 
 enum { FULL_OVERFLOW, FULL_REFUSE };
+enum { STUCK_NS = 500000 };
 
 enum { STAGED_OVERFLOW, STAGED_HELPED, STAGED_MOVED, STAGED_BATCHES, STAGED_FREED };
 static const struct tn_counter_row staged_counters[] = {
