@@ -187,6 +187,10 @@ static bool no_migration(void)
 {
     return tn_migrate(cl) == EPERM;
 }
+static bool no_stages(void)
+{
+    return tn_stage(0) == EPERM && tn_stage(1000) == EPERM;
+}
 static bool no_locals(void)
 {
     return tn_local_set(&key, &rt) == EPERM;
@@ -304,6 +308,7 @@ static const struct row {
     {"tn_sleep_until", no_sleep_until},
     {"tn_sleep", no_sleep},
     {"tn_migrate", no_migration},
+    {"tn_stage", no_stages},
     {"tn_local_set", no_locals},
     {"tn_local_get", gets_no_locals},
     {"tn_wait_prepare", prepares_nothing},

@@ -84,6 +84,36 @@ static inline uint32_t tn_stages_most_loaded(struct tn_stage_pool *stage, uint32
     return more && (workers[own] > 1 || load[own] == 0) ? best : own;
 }
 
+/* The controller, for a worker of `own`: the stage that it goes over to, or `own`; one worker in `us` microseconds, of which
+ * *due keeps count. */
+static inline uint32_t tn_stages_move(struct tn_stage_pool *stage, uint32_t n, uint32_t own, uint64_t bound,
+                                      _Atomic(uint64_t) *due, uint64_t us)
+{
+    uint32_t best = tn_stages_most_loaded(stage, n, own, bound);
+    if (best == own)
+        return own;
+    uint64_t now = tn_now(), was = atomic_load_explicit(due, memory_order_relaxed); /* relaxed: a time only */
+    if (now < was ||
+        !atomic_compare_exchange_strong_explicit(due, &was, now + us * 1000, memory_order_relaxed, /* relaxed: a */
+                                                 memory_order_relaxed)) /* turn only; relaxed: gives up */
+        return own;
+    tn_stage_enter(&stage[best]);
+    tn_stage_quit(&stage[own]);
+    return best;
+}
+
+/* Has it no more digits than there are stages? One line says if not. */
+static inline bool tn_stage_split_fits(int64_t split, int64_t stages)
+{
+    int64_t digits = 0;
+    for (int64_t rest = split; rest != 0; rest /= 10)
+        digits++;
+    if (digits > stages)
+        tn_message("tenter: split=%lld has %lld digits, there are stages=%lld", (long long)split, (long long)digits,
+                   (long long)stages);
+    return digits <= stages;
+}
+
 /* The digits of `split` say how many workers belong to each stage: to which the i-th worker does, and so on from the start. */
 static inline uint32_t tn_stage_of_split(int64_t split, uint32_t i)
 {

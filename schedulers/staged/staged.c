@@ -11,42 +11,11 @@
  *   out of reach?  What a worker keeps of a batch, others of its pool take when they have nothing; if it has reached no
  *                  scheduling point for STUCK_NS anybody does, that or the next of its stage
  *
- * So there is no number of fibres below which they wait for ever. A worker changes its own pool only; what becomes ready in
- * the stage that it leaves is then another worker's or nobody's.
- *
  * Invariant: a fibre given to ready() is in exactly one of the queue of a stage and a worker's batch.
  */
 #include "parts/stage.h"
 #include "parts/stuck.h"
-
-#define TN_KNOB_OWNER staged
-#define STAGED_KNOBS(K)                                                                                              \
-    K(stages, NULL, 3, 1, 9, "", "stages, each with a queue and a pool", "003 §4.3.2")                               \
-    K(split, NULL, 0, 0, 999999999, "",                                                                              \
-      "workers of each stage at first, a digit each: 181 is one, eight, one; 0: all in stage 0, without controller " \
-      "in turn",                                                                                                     \
-      "003 §4.3.2")                                                                                                  \
-    K(capacity, NULL, 128, 1, 1 << 20, "fibres", "bound of a stage's queue", "003 §4.4.7")                           \
-    K(full, "overflow|refuse", 0, 0, 1, "",                                                                          \
-      "a full stage: grows, or presses back: a spawn gets EAGAIN, the stages before it help", "003 §4.4.7")          \
-    K(batch, NULL, 4, 1, 64, "fibres", "how many a worker takes at once", "003 §4.3.2")                              \
-    K(control, NULL, 500, 0, 1000000, "us", "a worker may change its stage so often; 0: never", "003 §4.3.2")
-
-enum { STAGED_KNOBS(TN_KNOB_ENUM) };
-static const struct tn_knob staged_knobs[] = {STAGED_KNOBS(TN_KNOB_ROW)};
-#define KNOB(cl, k) TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
-
-enum { FULL_OVERFLOW, FULL_REFUSE };
-enum { STUCK_NS = 500000 };
-
-enum { STAGED_OVERFLOW, STAGED_HELPED, STAGED_MOVED, STAGED_BATCHES, STAGED_FREED };
-static const struct tn_counter_row staged_counters[] = {
-    [STAGED_OVERFLOW] = {"overflow", "fibres that entered a stage though its queue was full"},
-    [STAGED_HELPED] = {"helped", "batches taken from a full stage by a worker of an earlier one"},
-    [STAGED_MOVED] = {"moved", "times that a worker went over to another stage"},
-    [STAGED_BATCHES] = {"batches", "times that fibres were taken from a stage's queue"},
-    [STAGED_FREED] = {"freed", "fibres of another stage taken from behind a worker that was stuck"},
-};
+#include "tables.h"
 
 struct staged_worker {
     struct tn_locked_queue batch;
@@ -122,28 +91,17 @@ static int staged_stage(struct tn_worker *me, struct tn_fibre *f, unsigned stage
 
 /* ---- the controller ---- */
 
-/* Go over to the most loaded stage, if that is so much more loaded than one's own. */
 static bool control(struct tn_worker *me)
 {
     struct staged_cluster *c = me->cluster->sched;
-    uint32_t own = pool_of(me), best = tn_stages_most_loaded(c->stage, (uint32_t)KNOB(me->cluster, stages), own,
-                                                             (uint64_t)KNOB(me->cluster, capacity));
-    if (KNOB(me->cluster, control) == 0 || best == own)
-        return false;
-    uint64_t now = tn_now(), due = atomic_load_explicit(&c->due, memory_order_relaxed); /* relaxed: a time only */
-    uint64_t next = now + (uint64_t)KNOB(me->cluster, control) * 1000;
-    if (now < due ||
-        !atomic_compare_exchange_strong_explicit(&c->due, &due, next, memory_order_relaxed, /* relaxed: */
-                                                 memory_order_relaxed)) /* a turn only; relaxed: gives up */
-        return false;
-    tn_stage_enter(&c->stage[best]);
+    uint32_t own = pool_of(me), best = own;
+    if (KNOB(me->cluster, control) != 0)
+        best = tn_stages_move(c->stage, (uint32_t)KNOB(me->cluster, stages), own,
+                              (uint64_t)KNOB(me->cluster, capacity), &c->due, (uint64_t)KNOB(me->cluster, control));
     atomic_store_explicit(&of(me)->pool, best, memory_order_relaxed); /* relaxed: a hint */
-    tn_stage_quit(&c->stage[own]);
-    TN_COUNT_ADD(me, STAGED_MOVED, 1);
-    return true;
+    TN_COUNT_ADD(me, STAGED_MOVED, best != own);
+    return best != own;
 }
-
-/* ---- next ---- */
 
 /* The first of a batch; the rest is kept. */
 static struct tn_fibre *take(struct tn_worker *me, uint32_t s)
@@ -187,8 +145,6 @@ static struct tn_fibre *staged_next(struct tn_worker *me, bool fair)
     return f != NULL || !control(me) ? f : take(me, pool_of(me));
 }
 
-/* ---- what others have ---- */
-
 static unsigned staged_steal(struct tn_worker *me, struct tn_worker *victim)
 {
     struct staged_worker *v = of(victim);
@@ -228,18 +184,10 @@ static size_t staged_queued(struct tn_cluster *cl, struct tn_worker *w)
     return n;
 }
 
-/* ---- life ---- */
-
 static int staged_cluster_init(struct tn_cluster *cl)
 {
-    int64_t digits = 0;
-    for (int64_t rest = KNOB(cl, split); rest != 0; rest /= 10)
-        digits++;
-    if (digits > KNOB(cl, stages)) {
-        tn_message("tenter: scheduler staged: split=%lld has %lld digits, there are stages=%lld",
-                   (long long)KNOB(cl, split), (long long)digits, (long long)KNOB(cl, stages));
+    if (!tn_stage_split_fits(KNOB(cl, split), KNOB(cl, stages)))
         return EINVAL;
-    }
     for (uint32_t s = 0; s < TN_STAGES_MAX; s++)
         tn_stage_init(stage_of(cl, s));
     return 0;

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A pipeline (003 §4.3.2): each item is a fibre that computes for so long in each of its stages, which it says by tn_stage.
+ * Under a module without stages it goes through where it is. What the stages cost may change in the middle (--then).
+ *
+ * Closed loop: --inflight items go round and round. Open loop (--rate): a source on a worker and in a cluster of its own starts
+ * items when they are due; those that find --backlog others in the system, or are refused, are shed, and counted.
+ * Check: no item has gone through more or fewer stages than there are.
+ */
+#include "bench_tenter.h"
+#include "hdr.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STAGES = 9, MS = 1000000 };
+
+static struct bench *bench;
+static uint64_t cost[2][STAGES]; /* before and after the step */
+static unsigned stages;
+static uint64_t interval; /* ns between two items; 0: closed loop */
+/* relaxed, all: counts that are read with the clock, and flags; the latencies are read when all has ended */
+static _Atomic(unsigned) phase;
+static _Atomic(bool) over;
+static _Atomic(uint64_t) done, passed, there, shed, due_items;
+static struct hdr *latency;
+static _Atomic(uint64_t) *took; /* by item, ns; 0: shed */
+static uint64_t room;
+
+static uint64_t now_done(void)
+{
+    return atomic_load_explicit(&done, memory_order_relaxed);
+}
+
+static void pass(void)
+{
+    const uint64_t *mine = cost[atomic_load_explicit(&phase, memory_order_relaxed)];
+    for (unsigned s = 0; s < stages; s++) {
+        int rc = tn_stage(s);
+        if (rc != 0)
+            bench_die(bench, BENCH_USAGE, "stage %u: %s; the scheduler has fewer stages than --cost", s,
+                      strerror(rc));
+        tn_work(mine[s]);
+    }
+    atomic_fetch_add_explicit(&passed, stages, memory_order_relaxed);
+    atomic_fetch_add_explicit(&done, 1, memory_order_relaxed);
+}
+
+static void *go_round(void *arg)
+{
+    while (!atomic_load_explicit(&over, memory_order_relaxed))
+        pass();
+    return arg;
+}
+
+static uint64_t first_due;
+
+static void *once(void *item)
+{
+    uint64_t i = (uintptr_t)item;
+    pass();
+    atomic_store_explicit(&took[i], tn_now() - (first_due + i * interval), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&there, 1, memory_order_release); /* T0 */
+    return NULL;
+}
+
+static void *source(void *cluster)
+{
+    uint64_t i = 0, most = (uint64_t)bench_int(bench, "backlog");
+    struct tn_attr attr = {.cluster = cluster};
+    for (; i < room && !atomic_load_explicit(&over, memory_order_relaxed); i++) {
+        uint64_t due = first_due + i * interval;
+        if (due > tn_now() + 100000)
+            tn_sleep_until(due - 50000, NULL);
+        while (tn_now() < due)
+            tn_yield();
+        atomic_store_explicit(&took[i], 0, memory_order_relaxed);
+        if (atomic_fetch_add_explicit(&there, 1, memory_order_relaxed) >= most ||
+            tn_spawn(NULL, &attr, once, (void *)(uintptr_t)i) != 0) {
+            atomic_fetch_sub_explicit(&there, 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&shed, 1, memory_order_relaxed);
+        }
+    }
+    atomic_store_explicit(&due_items, i, memory_order_relaxed);
+    return NULL;
+}
+
+/* Items a second from now on, for `ms`. */
+static double measure(int64_t ms)
+{
+    uint64_t start = tn_now(), before = now_done();
+    tn_sleep((uint64_t)ms * MS);
+    return (double)(now_done() - before) * 1e9 / (double)(tn_now() - start);
+}
+
+static void repetition(int rep, tn_cluster *apart)
+{
+    int64_t ms = bench_int(bench, "ms"), settle = bench_int(bench, "settle");
+    size_t n = interval != 0 ? 1 : (size_t)bench_int(bench, "inflight");
+    tn_fibre **f = calloc(n, sizeof *f);
+    if (f == NULL)
+        bench_die(bench, BENCH_INTERNAL, "no memory");
+    atomic_store(&phase, 0);
+    atomic_store(&over, false);
+    atomic_store(&done, 0);
+    atomic_store(&passed, 0);
+    atomic_store(&shed, 0);
+    first_due = tn_now() + 100000;
+    for (size_t i = 0; i < n; i++) {
+        struct tn_attr attr = {.cluster = interval != 0 ? apart : tn_cluster_self()};
+        int rc;
+        while ((rc = tn_spawn(&f[i], &attr, interval != 0 ? source : go_round, tn_cluster_self())) == EAGAIN)
+            tn_yield();
+        if (rc != 0)
+            bench_die(bench, BENCH_INTERNAL, "tn_spawn: %s", strerror(rc));
+    }
+    bench_region_start(bench, rep);
+    tn_sleep((uint64_t)settle * MS);
+    if (bench_given(bench, "then")) {
+        bench_sample(bench, "before", "1/s", measure(ms), rep);
+        atomic_store(&phase, 1);
+        tn_sleep((uint64_t)settle * MS);
+    }
+    bench_sample(bench, "throughput", "1/s", measure(ms), rep);
+    bench_region_stop();
+    atomic_store(&over, true);
+    for (size_t i = 0; i < n; i++)
+        tn_join(f[i], NULL);
+    while (interval != 0 && atomic_load_explicit(&there, memory_order_acquire) != 0) /* T0 */
+        tn_sleep(100000);
+    uint64_t items = atomic_load(&due_items);
+    for (uint64_t i = 0; interval != 0 && i < items; i++)
+        if (took[i] != 0 && !bench_warmup(bench, rep))
+            hdr_record(latency, took[i]);
+    if (interval != 0)
+        bench_sample(bench, "shed", "1", (double)atomic_load(&shed) / (double)items, rep);
+    if (atomic_load(&passed) != now_done() * stages)
+        bench_invalid(bench, "repetition %d: items have not gone through all stages", rep);
+    free(f);
+}
+
+static void *all(void *arg)
+{
+    tn_cluster *apart = NULL;
+    struct tn_config config = TN_CONFIG_INIT;
+    config.workers = config.slots = 1;
+    if (interval != 0 && tn_cluster_create(bench_tenter_runtime(), &config, &apart) != 0)
+        bench_die(bench, BENCH_INTERNAL, "no cluster for the source");
+    for (int rep = 0; rep < bench_reps(bench); rep++) {
+        if (rep == (int)bench_int(bench, "warmup"))
+            bench_tenter_counters_start();
+        repetition(rep, apart);
+    }
+    bench_tenter_counters_stop(bench);
+    return arg;
+}
+
+/* "1:8:1" times the unit. */
+static unsigned parse(const char *text, uint64_t unit, uint64_t out[STAGES])
+{
+    unsigned n = 0;
+    for (char *end; n < STAGES; text = end + 1) {
+        out[n++] = (uint64_t)strtoul(text, &end, 10) * unit;
+        if (end == text || (*end != ':' && *end != '\0'))
+            bench_die(bench, BENCH_USAGE, "costs are numbers with colons between, as 1:8:1");
+        if (*end == '\0')
+            return n;
+    }
+    bench_die(bench, BENCH_USAGE, "at most %d stages", STAGES);
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench_option own[] = {
+        {"cost", BENCH_TEXT, "1:1:1", 0, 0, NULL, "units", "what each stage computes", NULL, 0, 0, false},
+        {"then", BENCH_TEXT, NULL, 0, 0, NULL, "units", "the same after a step in the middle", NULL, 0, 0, false},
+        {"unit", BENCH_INT, "2000", 1, 1e9, NULL, "ns", "of the costs", NULL, 0, 0, false},
+        {"inflight", BENCH_INT, "200", 1, 1e6, NULL, "items", "closed loop: items that go round", NULL, 0, 0, false},
+        {"backlog", BENCH_INT, "10000", 1, 1e6, NULL, "items", "open loop: the most that may be in the system", NULL,
+         0, 0, false},
+        {"ms", BENCH_INT, "100", 1, 100000, NULL, "ms", "for how long is measured", NULL, 0, 0, false},
+        {"settle", BENCH_INT, "100", 0, 100000, NULL, "ms", "for how long is not, at first and after the step", NULL,
+         0, 0, false},
+    };
+    static struct bench b = {
+        .program = "stages",
+        .about = "items go through the stages of a pipeline",
+        .clock = "throughput: for --ms, from --settle after the start or the step; latency from when an "
+                 "item was due to its end",
+        .takes = BENCH_TAKES_SCHEDULER | BENCH_TAKES_RATE,
+        .own = own,
+        .n = sizeof own / sizeof *own};
+    bench = &b;
+    bench_start(&b, argc, argv);
+    stages = parse(bench_text(&b, "cost"), (uint64_t)bench_int(&b, "unit"), cost[0]);
+    if (bench_given(&b, "then") && parse(bench_text(&b, "then"), (uint64_t)bench_int(&b, "unit"), cost[1]) != stages)
+        bench_die(&b, BENCH_USAGE, "--then has not as many stages as --cost");
+    interval = bench_given(&b, "rate") ? (uint64_t)(1e9 / bench_real(&b, "rate")) : 0;
+    if (interval != 0) {
+        room = 4 * (uint64_t)(bench_int(&b, "ms") + bench_int(&b, "settle")) * MS / interval + 1000;
+        took = calloc(room, sizeof *took);
+        latency = hdr_new();
+        if (took == NULL || latency == NULL)
+            bench_die(&b, BENCH_INTERNAL, "no memory");
+    }
+    tn_work_calibrate();
+    bench_tenter_run(&b, "", all, NULL);
+    if (interval != 0)
+        bench_hist(&b, "latency", "ns", latency);
+    int rc = bench_finish(&b);
+    free((void *)took);
+    free(latency);
+    return rc;
+}
