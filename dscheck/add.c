@@ -30,8 +30,8 @@ static uint16_t append(unsigned t, enum slot_kind kind)
     const struct request *q = &exec_state[t].q;
     if (g->n >= run_options.events_max)
         in_bug("unbounded loop",
-               "an execution of more than %u events: a loop that need not end; a counter in it, or a write in each "
-               "turn, hides that it waits",
+               "an execution of more than %u events: a loop that need not end, or not unless others get to run; a "
+               "counter in it, or a write in each turn, hides that it waits",
                run_options.events_max);
     uint16_t e = graph_append(g, kind, t);
     struct slot *s = &g->slot[e];
