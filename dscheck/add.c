@@ -7,6 +7,8 @@
  */
 #include "exec.h"
 
+#include <string.h>
+
 enum { CANDIDATES = 512 };
 
 static struct {
@@ -28,8 +30,8 @@ static uint16_t append(unsigned t, enum slot_kind kind)
     const struct request *q = &exec_state[t].q;
     if (g->n >= run_options.events_max)
         in_bug("unbounded loop",
-               "an execution of more than %u events: a loop that need not end; a counter in it, or a write in each "
-               "turn, hides that it waits",
+               "an execution of more than %u events: a loop that need not end, or not unless others get to run; a "
+               "counter in it, or a write in each turn, hides that it waits",
                run_options.events_max);
     uint16_t e = graph_append(g, kind, t);
     struct slot *s = &g->slot[e];
@@ -132,7 +134,7 @@ static bool wait_there(unsigned t, unsigned first)
     graph_index(g);
     st->done = g->count[t];
     st->latest = g->last[t];
-    return s->rf == g->place[s->loc].last;
+    return !exec_exhaustive() || s->rf == g->place[s->loc].last; /* what has come since then is an offer */
 }
 
 static void commit(void)
@@ -309,6 +311,24 @@ void add_looked(void)
 bool add_looking(void)
 {
     return look.under_way;
+}
+
+/*
+ * A turn in vain is not explored where its value is an old one, but what it looks at counts: as the thread's, before the
+ * read that it makes instead.  Where that is a race, the turn is no wait: the race shows when it is explored.
+ */
+const struct clock *add_clock(uint16_t *epoch)
+{
+    static struct clock known;
+    const struct frame *g = search_graph;
+    uint16_t f = follows(g, look.t), rf = g->slot[look.e].rf;
+    memset(&known, 0, sizeof(known));
+    if (f != NIL)
+        known = g->slot[f].porf;
+    if (rf != NIL)
+        clock_join(&known, &g->slot[rf].porf);
+    *epoch = exec_state[look.t].done;
+    return &known;
 }
 
 void add_stop(void)

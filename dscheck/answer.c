@@ -27,20 +27,36 @@ void run_waiting(char *text, size_t size)
     }
 }
 
+/* Of a turn in vain the last read is a step, but no event any more: between the same writes as it was. */
+static bool vain_fits(uint32_t step, const uint16_t *done, const uint16_t *place)
+{
+    const struct slot *s = &search_graph->slot[run_trace[step].slot];
+    for (uint32_t i = 0; i < run_traced; i++) {
+        const struct slot *o = &search_graph->slot[run_trace[i].slot];
+        bool it = s->kind == BOTTOM && i < step && o->writes, is = o->kind == BOTTOM && i < step && s->writes;
+        if ((it || is) && o->loc == s->loc && place[i] >= done[o->tid])
+            return false;
+    }
+    return true;
+}
+
 /* An order of the events that were executed with few switches between threads: the best of some greedy ones. */
 static uint32_t shortest(uint16_t *best)
 {
     const struct frame *g = search_graph;
-    static uint16_t of[IN_THREADS][SLOTS_MAX], order[SLOTS_MAX];
+    static uint16_t of[IN_THREADS][SLOTS_MAX], order[SLOTS_MAX], place[SLOTS_MAX];
     uint16_t n[IN_THREADS] = {0};
     unsigned fewest = ~0U;
+    bool vain = false;
     for (uint32_t i = 0; i < run_traced; i++) {
         best[i] = run_trace[i].slot;
-        of[run_trace[i].tid][n[run_trace[i].tid]++] = run_trace[i].slot;
+        vain |= g->slot[best[i]].kind == BOTTOM;
+        place[i] = n[run_trace[i].tid]++;
+        of[run_trace[i].tid][place[i]] = (uint16_t)i;
     }
     uint64_t seed = 1;
     for (unsigned round = 0; round < 2000 && run_traced < 1000; round++) {
-        uint16_t done[IN_THREADS] = {0};
+        uint16_t done[IN_THREADS] = {0}, events[IN_THREADS] = {0};
         uint32_t at = 0;
         unsigned t = 0, switches = 0;
         while (at < run_traced) {
@@ -49,11 +65,12 @@ static uint32_t shortest(uint16_t *best)
             for (unsigned u = 0; u < IN_THREADS; u++) {
                 if (done[u] == n[u])
                     continue;
-                const struct slot *s = &g->slot[of[u][done[u]]];
+                uint16_t step = of[u][done[u]];
+                const struct slot *s = &g->slot[run_trace[step].slot];
                 bool ready = true;
                 for (unsigned v = 0; v < IN_THREADS; v++)
-                    ready &= v == u || s->hb.of[v] <= (int16_t)done[v];
-                if (ready) {
+                    ready &= v == u || s->hb.of[v] <= (int16_t)events[v];
+                if (ready && (!vain || vain_fits(step, done, place))) {
                     can[m++] = u;
                     stay |= u == t;
                 }
@@ -65,7 +82,8 @@ static uint32_t shortest(uint16_t *best)
                 t = can[(seed >> 33) % m];
                 switches++;
             }
-            order[at++] = of[t][done[t]++];
+            order[at] = run_trace[of[t][done[t]++]].slot;
+            events[t] += g->slot[order[at++]].kind == EVENT;
         }
         if (at == run_traced && switches < fewest) {
             fewest = switches;

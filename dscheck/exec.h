@@ -118,6 +118,10 @@ bool add_event(unsigned t); /* the request of t; false: it waits */
 bool add_looking(void);     /* a look ahead is under way */
 void add_looked(void);      /* the thread that looked ahead has come to something */
 void add_stop(void);        /* the look ahead is given up */
+
+/* run_clock() in a look ahead */
+const struct clock *add_clock(uint16_t *epoch);
+
 void add_revisited(void);
 
 /* ---- run.c ---- */

@@ -118,6 +118,8 @@ static _Noreturn __attribute__((cold, noinline)) void race(const struct access *
                                                            const char *cell)
 {
     char one[96], other[96];
+    if (in_ahead)
+        in_op(0, 0, 0, 0, 0, OP_STOP * 8);
     struct run_mark *m = mark_access(a, cell), *n = mark_access(by, cell);
     m->event = (a->how & ATOMIC) != 0;
     in_bug("data race", "%s and %s are not ordered", text_of(m, one, sizeof(one)), text_of(n, other, sizeof(other)));
@@ -133,6 +135,8 @@ static _Noreturn __attribute__((cold, noinline)) void heap_wrong(const char *wro
                                                                  const char *what, uint64_t at, uint32_t pc)
 {
     char text[96];
+    if (in_ahead)
+        in_op(0, 0, 0, 0, 0, OP_STOP * 8);
     struct run_mark *m = mark(pc, in_cur->id, exec_state[in_cur->id].done, kind, what);
     m->at = at;
     in_bug("heap", "%s: %s", text_of(m, text, sizeof(text)), wrong);
@@ -245,7 +249,7 @@ static void touch_range(const char *at, size_t size, unsigned how, unsigned tid,
 
 void in_plain(const void *at, size_t size, bool write, uint64_t pc)
 {
-    if (in_ahead || !in_explored())
+    if (!in_explored() || (in_ahead && (!add_looking() || in_own_stack(at)))) /* invariants read anything */
         return;
     const char *wrong = in_heap_wrong(at, size, write);
     uint32_t from = (uint32_t)(pc - 1 - (uint64_t)in_object.base);

@@ -42,8 +42,7 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
     if (s->loc == NIL)
         return true;
     if (s->reads) {
-        if (s->rf != NIL && !previous(g, s->rf, e, w))
-            return false;
+        /* A later write that it reads goes as well, unless it leads to w, and has not done what comes first: it is read. */
         uint16_t x = s->rf == NIL ? g->place[s->loc].first : g->slot[s->rf].after;
         for (; x != NIL; x = g->slot[x].after)
             if (x != e && !(s->skips && write_time(g, x) < e) && previous(g, x, e, w) &&

@@ -34,6 +34,8 @@ _Noreturn void exec_give_up(const char *why)
 
 const struct clock *run_clock(unsigned tid, uint16_t *epoch)
 {
+    if (in_ahead)
+        return add_clock(epoch);
     uint16_t f = exec_state[tid].latest != NIL ? exec_state[tid].latest : search_graph->create[tid];
     *epoch = exec_state[tid].done;
     return f == NIL ? NULL : &search_graph->slot[f].porf;

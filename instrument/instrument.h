@@ -55,6 +55,11 @@ static inline bool in_explored(void)
     return in_cur != &in_boot;
 }
 
+static inline bool in_own_stack(const void *at)
+{
+    return (const char *)at >= in_cur->low && (const char *)at < in_cur->high;
+}
+
 void in_world_init(void);  /* once: stacks, heap, shadow */
 void in_world_reset(void); /* before each execution: memory as it was after the constructors */
 void in_thread_start(unsigned id, unsigned parent, void *(*fn)(void *), void *arg);

@@ -7,7 +7,7 @@
 static inline void stop(const void *at)
 {
     /* A look ahead may write to its own stack, which is put back. */
-    if (in_ahead && !((const char *)at >= (char *)in_cur->low && (const char *)at < in_cur->high))
+    if (in_ahead && !in_own_stack(at))
         in_op(0, 0, 0, 0, 0, OP_STOP * 8);
 }
 

@@ -151,7 +151,8 @@ def _shorter(checker: Path, image: Path, answer: report.Answer, args: argparse.N
             continue
         if found.verdict == "bug" and found.values.get("kind") == answer.values.get("kind"):
             found = _again(checker, image, found, [*options, "--bound", str(preemptions)])
-            if "unstable" not in found.values and report.switched(found) <= report.switched(answer):
+            shorter = "unstable" in answer.values or report.switched(found) <= report.switched(answer)
+            if "unstable" not in found.values and shorter:
                 for key in ("executions", "blocked", "seconds", "startup", "kib"):
                     found.values[key] = answer.values.get(key, "0")
                 answer = found

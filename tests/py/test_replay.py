@@ -109,5 +109,34 @@ class Replay(Checking):
         return next(n for n, line in enumerate(lines, 1) if word in line)
 
 
+#: Who waits looks at plain memory in each turn, at whatever time `OTHER` writes there: before what ends the wait, later,
+#: or once who waited has been waited for.
+LOOKS = """
+static atomic_int x; int data; volatile int sum;
+__attribute__((noinline)) static int over(void) { int v = atomic_load(&x); if (!v && data == 7) sum = 1; return v; }
+static void *ends(void *p) { if (OTHER == 0) data = 1; atomic_store(&x, 1); return p; }
+static void *waits(void *p) { while (!over()) thrd_yield(); return p; }
+static void *other(void *p) { if (OTHER == 1) data = 1; return p; }
+int main(void) {
+    pthread_create(&t[0], 0, ends, 0); pthread_create(&t[1], 0, waits, 0); pthread_join(t[0], 0);
+    pthread_create(&t[2], 0, other, 0); pthread_join(t[2], 0); pthread_join(t[1], 0);
+    if (OTHER == 2) data = 1;
+    return 0; }
+"""
+
+
+class InVain(Checking):
+    def test_what_a_turn_in_vain_looks_at(self) -> None:
+        file = self.program(LOOKS)
+        for other in (0, 1):
+            code, answer, out = self.run_check(file, "--", f"-DOTHER={other}")
+            self.assertEqual((code, answer["kind"]), (1, "data race"), out)
+            self.assertNotIn("does not fail again", out)
+            code, answer, out = self.run_check(file, "--replay", str(self.at / "a.replay"), "--", f"-DOTHER={other}")
+            self.assertEqual((code, answer["kind"]), (1, "data race"), out)
+        code, answer, out = self.run_check(file, "--", "-DOTHER=2")
+        self.assertEqual((code, answer["executions"], answer["blocked"]), (0, 1, 0), out)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Large: no bound, and no end in sight.  A --budget explores a part, and the answer is *incomplete*: no proof. */
 /* lifo, small queues: work is shared, on request or behind a hog; see parts-case.h. */
 #include "../parts-case.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Large: no bound, and no end in sight.  A --budget explores a part, and the answer is *incomplete*: no proof. */
 /*
  * pool: two submitters that wait for nothing, two patient threads, and then the end: each call is run or dropped, and no
  * thread stays asleep.

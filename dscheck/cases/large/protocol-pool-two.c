@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Large: no bound, and no end in sight.  A --budget explores a part, and the answer is *incomplete*: no proof. */
 /*
  * pool: two submitters, one thread at most, which runs out of patience as soon as it is idle: so calls are handed to it,
  * wait for it, and bring it to life again, while it goes.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Large: some 130 000 executions, all of which are explored where no --budget is given. */
 /* locked: one thread pushes at both ends, one a list, one takes single items and several at once. */
 #include "../queue-case.h"
 
