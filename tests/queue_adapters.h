@@ -17,6 +17,7 @@
 #include "core/queues/locked.h"
 #include "core/queues/mpmc_ring.h"
 #include "core/queues/spinlock.h"
+#include "core/queues/spmc_deque.h"
 #include "core/queues/spmc_fifo.h"
 #include "core/queues/spmc_lifo.h"
 
@@ -95,6 +96,19 @@ static size_t take_one(struct tn_mpmc_ring *q, size_t max, void *out[])
 ADAPT(tn_mpmc, take_one(q, max, out), mpmc)
 ADAPT(tn_spmc_fifo, tn_spmc_fifo_steal(q, max, out), fifo)
 ADAPT(tn_spmc_lifo, tn_spmc_lifo_steal(q, max, out), lifo)
+
+/* A deque has no pop of its own: as a stack, and as a queue; and upside down from the start. */
+#define tn_spmc_deque_pop tn_spmc_deque_pop_top
+ADAPT(tn_spmc_deque, tn_spmc_deque_steal(q, max, out), deque)
+static void *deque_bottom(void *q)
+{
+    return tn_spmc_deque_pop_bottom(q);
+}
+static void deque_init_reversed(void *q, size_t capacity)
+{
+    tn_spmc_deque_init(q, capacity);
+    tn_spmc_deque_reverse(q);
+}
 
 static size_t locked_bytes(size_t capacity)
 {
@@ -193,6 +207,28 @@ static const struct adapter adapters[] = {
      .take = locked_take,
      .length = locked_length,
      .valid = locked_valid},
+    {.name = "spmc_deque, as a stack",
+     .lifo = true,
+     .bounded = true,
+     .halves = true,
+     .bytes = tn_spmc_deque_bytes,
+     .init = deque_init,
+     .push = deque_push,
+     .pop = deque_pop,
+     .take = deque_take,
+     .length = deque_length,
+     .valid = deque_valid},
+    {.name = "spmc_deque, as a queue, reversed",
+     .bounded = true,
+     .halves = true,
+     .ordered = true,
+     .bytes = tn_spmc_deque_bytes,
+     .init = deque_init_reversed,
+     .push = deque_push,
+     .pop = deque_bottom,
+     .take = deque_take,
+     .length = deque_length,
+     .valid = deque_valid},
 };
 
 static void *make(const struct adapter *a, size_t capacity)
