@@ -97,8 +97,7 @@ ADAPT(tn_mpmc, take_one(q, max, out), mpmc)
 ADAPT(tn_spmc_fifo, tn_spmc_fifo_steal(q, max, out), fifo)
 ADAPT(tn_spmc_lifo, tn_spmc_lifo_steal(q, max, out), lifo)
 
-/* A deque has no pop of its own: as a stack, and as a queue; and upside down from the start. */
-#define tn_spmc_deque_pop tn_spmc_deque_pop_top
+/* As a stack; and as a queue, upside down from the start. */
 ADAPT(tn_spmc_deque, tn_spmc_deque_steal(q, max, out), deque)
 static void *deque_bottom(void *q)
 {

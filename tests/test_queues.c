@@ -325,7 +325,7 @@ static void test_deque(void)
                     in[count++] = out[i];
                 break;
             case 2:
-                CU_ASSERT(tn_spmc_deque_pop_top(q) == (count != 0 ? in[count - 1] : NULL));
+                CU_ASSERT(tn_spmc_deque_pop(q) == (count != 0 ? in[count - 1] : NULL));
                 count -= count != 0;
                 break;
             case 3:

@@ -27,7 +27,7 @@
  *      read anything, and hands out nothing.
  *   5. Every item is claimed once: claims are changes of the word that lower `count`, which are totally ordered.
  *
- * Order: with pop_top it is a stack, with pop_bottom a queue, to the owner; thieves take in the order of pop_bottom.
+ * Order: to the owner it is a stack with pop, a queue with pop_bottom; thieves take in the order of pop_bottom.
  *
  * steal makes one attempt.  0 says *empty, or lost the race*, and only length() tells which.  length() == 0 is reliable:
  * it is read from the one word, so that an item whose push happened before the call has been claimed.
@@ -158,7 +158,7 @@ static inline void *tn_spmc_deque_take_(struct tn_spmc_deque *q, bool top)
 }
 
 /* Owner only.  The top, or the bottom; NULL when empty. */
-static inline void *tn_spmc_deque_pop_top(struct tn_spmc_deque *q)
+static inline void *tn_spmc_deque_pop(struct tn_spmc_deque *q)
 {
     return tn_spmc_deque_take_(q, true);
 }

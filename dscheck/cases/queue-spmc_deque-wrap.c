@@ -4,15 +4,14 @@
 #define SPMC(x) tn_spmc_deque##x
 
 #include "core/queues/spmc_deque.h"
-#define tn_spmc_deque_pop tn_spmc_deque_pop_top
 #include "spmc-case.h"
 
 static void *again_owner(void *random)
 {
     case_start(random);
     tn_spmc_deque_reverse(q);
-    note(&got[0], tn_spmc_deque_pop_top(q)); /* items 0 and 1, and then 2 and 3 in their slots */
-    note(&got[0], tn_spmc_deque_pop_top(q));
+    note(&got[0], tn_spmc_deque_pop(q)); /* items 0 and 1, and then 2 and 3 in their slots */
+    note(&got[0], tn_spmc_deque_pop(q));
     for (int i = 2; i < 4; i++)
         pushed[i] = tn_spmc_deque_push(q, &node[i]);
     tn_spmc_deque_reverse(q);

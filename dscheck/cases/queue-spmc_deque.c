@@ -7,14 +7,13 @@
 #define SPMC(x) tn_spmc_deque##x
 
 #include "core/queues/spmc_deque.h"
-#define tn_spmc_deque_pop tn_spmc_deque_pop_top
 #include "spmc-case.h"
 
 static void *turn_owner(void *random)
 {
     case_start(random);
     tn_spmc_deque_reverse(q);
-    note(&got[0], tn_spmc_deque_pop_top(q));
+    note(&got[0], tn_spmc_deque_pop(q));
     tn_spmc_deque_reverse(q);
     note(&got[0], tn_spmc_deque_pop_bottom(q));
     return NULL;

@@ -10,9 +10,15 @@
 #ifndef TN_PARTS_GLOBAL_H
 #define TN_PARTS_GLOBAL_H
 
+#define LOCAL_OWN_KNOBS(K)                                                                                \
+    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3") \
+    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                          \
+      "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1")
+
 #include "local.h"
 #include "queues/mpmc_ring.h"
 
+enum { LAYOUT_LOCAL, LAYOUT_GLOBAL };
 enum { YIELD_EVERY = 8 };
 
 static __attribute__((noinline)) int global_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
@@ -140,6 +146,12 @@ static int either_cluster_init(struct tn_cluster *cl)
     return !LOCAL_LIFO && KNOB(cl, layout) == LAYOUT_GLOBAL ? global_cluster_init(cl) : 0;
 }
 
+static int either_worker_init(struct tn_worker *me)
+{
+    local_of(me)->global = KNOB(me->cluster, layout) == LAYOUT_GLOBAL;
+    return local_worker_init(me);
+}
+
 static void either_cluster_fini(struct tn_cluster *cl)
 {
     struct local_cluster *c = cl->sched;
@@ -165,7 +177,7 @@ static void either_drain(struct tn_cluster *cl, struct tn_list *out)
         .n_counters = sizeof local_counters / sizeof local_counters[0], \
         .cluster_init = either_cluster_init,                            \
         .cluster_fini = either_cluster_fini,                            \
-        .worker_init = local_worker_init,                               \
+        .worker_init = either_worker_init,                              \
         .worker_fini = local_worker_fini,                               \
         .worker_leave = local_worker_leave,                             \
         .ready = either_ready,                                          \

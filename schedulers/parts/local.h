@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Local queues with stealing (003 §4.3.1, §4.4.1), the part that fifo and lifo share. The module that includes
- * this defines TN_KNOB_OWNER, and LOCAL_LIFO as 0 or 1.
+ * this defines TN_KNOB_OWNER, and LOCAL_LIFO as 0 or 1; or LOCAL_DEQUE, for a queue from both of whose ends the owner may
+ * take, and says by LOCAL_NEWEST which one is next (hybrid).
  *
  * What a worker has, and in which order its owner takes it:
  *
@@ -36,7 +37,12 @@
 #include "biased.h"
 #include "victims.h"
 #include "queues/locked.h"
-#if LOCAL_LIFO
+#if defined LOCAL_DEQUE
+#include "queues/spmc_deque.h"
+#define OPEN(op) tn_spmc_deque_##op
+typedef struct tn_spmc_deque local_open;
+#define LOCAL_POP(l, newest) ((newest) ? OPEN(pop)((l)->open) : OPEN(pop_bottom)((l)->open))
+#elif LOCAL_LIFO
 #include "queues/spmc_lifo.h"
 #define OPEN(op) tn_spmc_lifo_##op
 typedef struct tn_spmc_lifo local_open;
@@ -46,10 +52,19 @@ typedef struct tn_spmc_lifo local_open;
 typedef struct tn_spmc_fifo local_open;
 #endif
 
+/* What a module has besides: LOCAL_OWN_KNOBS, with `capacity` among them (of the open part), and counters. */
+#ifndef LOCAL_OWN_COUNTERS
+#define LOCAL_OWN_COUNTERS
+#endif
+
+/* Does the owner take its newest fibre next, or its oldest? And that one, from the open part. */
+#ifndef LOCAL_NEWEST
+#define LOCAL_NEWEST(me)     LOCAL_LIFO
+#define LOCAL_POP(l, newest) OPEN(pop)((l)->open)
+#endif
+
 #define LOCAL_KNOBS(K)                                                                                               \
-    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3")            \
-    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                                     \
-      "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1")     \
+    LOCAL_OWN_KNOBS(K)                                                                                               \
     K(private, NULL, 128, 0, 4096, "fibres",                                                                         \
       "local: the part of a queue that its worker uses without atomics, rounded up to a power of two", "")           \
     K(full, "overflow|refuse", 0, 0, 1, "", "a spawn into a full queue: into a list, or EAGAIN", "003 §7.1.1")       \
@@ -64,7 +79,6 @@ enum { LOCAL_KNOBS(TN_KNOB_ENUM) };
 static const struct tn_knob local_knobs[] = {LOCAL_KNOBS(TN_KNOB_ROW)};
 #define KNOB(cl, k) TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
 
-enum { LAYOUT_LOCAL, LAYOUT_GLOBAL };
 enum { FULL_OVERFLOW, FULL_REFUSE };
 enum { STEAL_HALF, STEAL_ONE };
 enum { SPAWN_PARENT, SPAWN_CHILD };
@@ -73,13 +87,14 @@ enum { PLACE_WAKER, PLACE_HOME };
 
 enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128, CAUGHT = 64 };
 
-enum { LOCAL_SPILL, LOCAL_OVERFLOW, LOCAL_ASKED, LOCAL_REVOKED, LOCAL_SHARED };
+enum { LOCAL_SPILL, LOCAL_OVERFLOW, LOCAL_ASKED, LOCAL_REVOKED, LOCAL_SHARED, LOCAL_COUNTERS };
 static const struct tn_counter_row local_counters[] = {
     [LOCAL_SPILL] = {"spill", "times that the private part was full and its older half was opened"},
     [LOCAL_OVERFLOW] = {"overflow", "fibres that found the bounded queue full and went to a list"},
     [LOCAL_ASKED] = {"asked", "times that an owner opened its private part because a thief asked"},
     [LOCAL_REVOKED] = {"revoked", "times that a thief took private work behind a hog under the heavy fence"},
     [LOCAL_SHARED] = {"shared", "fibres taken from the cluster's shared or yield queue"},
+    LOCAL_OWN_COUNTERS /* nothing, or rows that end in a comma */
 };
 
 struct local_worker {
@@ -277,11 +292,12 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool fair)
     if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0, 0)) /* relaxed: a hint */
         local_answer(me);
 
+    const bool newest = LOCAL_NEWEST(me);
     bool open = OPEN(length)(l->open) != 0;
 again:
-    if (!LOCAL_LIFO && open && l->since_soft < SOFT_AFTER) {
+    if (!newest && open && l->since_soft < SOFT_AFTER) {
         l->since_soft++;
-        if ((f = OPEN(pop)(l->open)) != NULL)
+        if ((f = LOCAL_POP(l, newest)) != NULL)
             return tn_fibre_of(f);
         open = false; /* thieves were faster */
     }
@@ -292,9 +308,9 @@ again:
         f = tn_list_pop_front(&l->soft);
         if (l->soft.head != NULL)
             tn_prefetch(l->soft.head);
-    } else if (private && (LOCAL_LIFO || !open)) {
+    } else if (private && (newest || !open)) {
         l->since_soft++;
-        f = l->slot[(LOCAL_LIFO ? --l->tail : l->head++) & (l->limit - 1)];
+        f = l->slot[(newest ? --l->tail : l->head++) & (l->limit - 1)];
     }
     if (l->soft.head == NULL)
         l->since_soft = 0;
@@ -302,8 +318,8 @@ again:
     tn_biased_leave(&l->lock, turn);
     if (f == NULL && open) {
         l->since_soft++;
-        f = OPEN(pop)(l->open);
-        if (!LOCAL_LIFO && f == NULL && private) { /* thieves were faster, and private had been passed over */
+        f = LOCAL_POP(l, newest);
+        if (!newest && f == NULL && private) { /* thieves were faster, and private had been passed over */
             open = false;
             goto again;
         }
@@ -420,7 +436,6 @@ static int local_worker_init(struct tn_worker *me)
     struct local_worker *l = local_of(me);
     size_t capacity = local_round(KNOB(me->cluster, capacity));
     tn_locked_queue_init(&l->inbox);
-    l->global = KNOB(me->cluster, layout) == LAYOUT_GLOBAL;
     l->limit = KNOB(me->cluster, private) != 0 ? (uint32_t)local_round(KNOB(me->cluster, private)) : 0;
     l->open = tn_sched_alloc(OPEN(bytes)(capacity));
     l->slot = tn_sched_alloc((l->limit + 1) * sizeof *l->slot);
