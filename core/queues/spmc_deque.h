@@ -199,8 +199,9 @@ static inline size_t tn_spmc_deque_steal(struct tn_spmc_deque *q, size_t max, vo
 /* Anyone; exact. */
 static inline size_t tn_spmc_deque_length(struct tn_spmc_deque *q)
 {
-    return (size_t)TN_DEQUE_COUNT(
-        atomic_load_explicit(&q->word, memory_order_relaxed)); /* relaxed: no slot is read */
+    uint64_t w = atomic_load_explicit(&q->word, memory_order_relaxed); /* relaxed: no slot is read */
+
+    return (size_t)TN_DEQUE_COUNT(w);
 }
 
 /* For tests, by the owner outside of its operations; thieves may be at work. */

@@ -13,10 +13,10 @@
  *
  * Reversal. The queue is a stack in two parts, `open` below `private`. Turned over, what was at the bottom of open must lie
  * on top of all. The open part is turned by one bit, beside thieves and without a lock (queues/spmc_deque.h). The private
- * part, which only its owner touches, is pushed onto it first, all at once for those who look, and goes round with it.
- * Where there is not enough room, as many as are too many come off the bottom before: they are what will be on top, and
- * make up the new private part. So no bound falsifies the order, and what it costs is a copy of at most `private` pointers
- * every n times.
+ * part, which only its owner touches, is pushed onto it first, and goes round with it. Where there is not enough room, as
+ * many as are too many come off the bottom before: they are what will be on top, and make up the new private part (on top
+ * of what is left of the old one, if that was larger than the whole of open). So no bound falsifies the order, and what it
+ * costs is a copy of at most `private` pointers every n times; with private=0 nothing is copied at all.
  */
 #define TN_KNOB_OWNER    hybrid
 #define LOCAL_DEQUE      1
@@ -58,20 +58,33 @@ static inline bool hybrid_newest(struct tn_worker *me)
     return hybrid_of(me)->newest;
 }
 
+static inline void **hybrid_slot(struct local_worker *l, uint32_t i)
+{
+    return &l->slot[i & (l->limit - 1)];
+}
+
 /* See "Reversal" above. */
 static __attribute__((noinline)) void hybrid_reverse(struct tn_worker *me)
 {
     struct hybrid_worker *h = hybrid_of(me);
     struct local_worker *l = &h->local;
     uint32_t turn = tn_biased_enter(&l->lock);
-    uint32_t n = l->tail - l->head, up = 0;
-    size_t room = OPEN(capacity)(l->open) - OPEN(length)(l->open); /* thieves only make more of it */
-    while (n > room + up && (h->overturn[up] = OPEN(pop_bottom)(l->open)) != NULL)
+    uint32_t n = l->tail - l->head, up = 0, capacity = (uint32_t)OPEN(capacity)(l->open);
+    uint32_t keep = n > capacity ? n - capacity : 0;            /* of the private part, its oldest */
+    uint32_t room = capacity - (uint32_t)OPEN(length)(l->open); /* thieves only make more of it */
+    while (n - keep > room + up && (h->overturn[up] = OPEN(pop_bottom)(l->open)) != NULL)
         up++;
-    local_open_up(l, n);
+    for (uint32_t i = keep; i < n; i++)
+        OPEN(push)(l->open, *hybrid_slot(l, l->head + i));
     OPEN(reverse)(l->open);
+    l->tail = l->head + keep;
+    for (uint32_t i = 0; i < keep / 2; i++) {
+        void **low = hybrid_slot(l, l->head + i), **high = hybrid_slot(l, l->tail - 1 - i), *swap = *low;
+        *low = *high;
+        *high = swap;
+    }
     for (uint32_t i = up; i-- > 0;)
-        l->slot[l->tail++ & (l->limit - 1)] = h->overturn[i];
+        *hybrid_slot(l, l->tail++) = h->overturn[i];
     local_publish(l);
     tn_biased_leave(&l->lock, turn);
     if (n != 0)
