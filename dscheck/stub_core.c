@@ -29,7 +29,7 @@ void tn_sched_free(void *memory, size_t bytes)
 
 void *tn_fibre_state(struct tn_fibre *f)
 {
-    return f + 1;
+    return &((struct stub_fibre *)(void *)f)->state;
 }
 
 static inline void stub_wake(struct tn_idle_slot *which)
@@ -76,7 +76,7 @@ static inline void stub_init(const struct tn_scheduler *sched, unsigned n, const
     memset(&stub_idle, 0, sizeof(stub_idle));
     memset(stub_worker, 0, sizeof(stub_worker));
     memset(stub_fibre, 0, sizeof(stub_fibre));
-    assert(n <= STUB_WORKERS && sched->n_knobs <= STUB_KNOBS && sched->fibre_size == 0);
+    assert(n <= STUB_WORKERS && sched->n_knobs <= STUB_KNOBS && sched->fibre_size <= sizeof(stub_fibre->state));
     for (size_t i = 0; i < sched->n_knobs; i++)
         stub_knobs[i] = stub_knob(&sched->knobs[i], settings);
     stub_idle.hungry = &stub_cluster.hungry;

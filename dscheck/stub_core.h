@@ -29,6 +29,7 @@ struct stub_worker {
 /* All plain: whoever owns the fibre owns them, and the module's queues must order that. */
 struct stub_fibre {
     struct tn_fibre pub;
+    uint64_t state; /* the module's, where tn_fibre_state finds it */
     bool ready;
     int made, runs; /* how often it was made ready, and ran */
 };
