@@ -18,6 +18,7 @@ TAIL = "latency_p99_ns"
 MOST = 4  # panels
 #: a hybrid's marker is its policy's; how much of it is filled, its value's
 POLICIES = {"stochastic": "^", "switch": "v", "reverse": "D"}
+VALUES = {"stochastic": "p", "switch": "n", "reverse": "n"}
 FILLS = ("full", "left", "none")
 
 
@@ -27,7 +28,7 @@ def variant(series: str) -> str:
     if style.base(series) != "hybrid":
         return style.base(series)
     policy = knobs.get("policy", "stochastic")
-    return " ".join([policy, *(f"{k}={knobs[k]}" for k in ("n", "p") if k in knobs)])
+    return f"{policy} {VALUES[policy]}={knobs.get(VALUES[policy], 'default')}"
 
 
 def look(label: str, labels: list[str]) -> Line2D:
@@ -44,7 +45,8 @@ def panel(ax: Axes, rows: pd.DataFrame, labels: list[str]) -> None:
     for _index, row in rows.iterrows():
         mark = look(row["label"], labels)
         ax.errorbar([row["median"]], [row["median_tail"]],
-                    xerr=[[max(0.0, row["median"] - row["low"])], [max(0.0, row["high"] - row["median"])]],
+                    xerr=[[max(0.0, row["median"] - row["low"])],
+                          [max(0.0, row["high"] - row["median"])]],
                     yerr=[[max(0.0, row["median_tail"] - row["low_tail"])],
                           [max(0.0, row["high_tail"] - row["median_tail"])]],
                     color=mark.get_color(), marker=mark.get_marker(),

@@ -26,7 +26,7 @@ VARIANTS: dict[str, list[str]] = {
     "utility": ["-Dsuspension=utility", "-Ddead=utility", "-Dtimers=wheel"],
     "lock": ["-Dsuspension=lock"],
     "observe-off": ["-Dobserve=off"],
-    "several": ["-Dschedulers=fifo,lifo,skeleton,yields"],
+    "several": ["-Dschedulers=fifo,lifo,hybrid,sharded,skeleton,yields"],
     "plugin": ["-Dschedulers=plugin,fifo"],
     "fixed": ["-Dschedulers=fifo:private=16:steal=one"],
     "debug": ["-Dbuildtype=debug"],
