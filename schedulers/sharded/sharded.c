@@ -53,7 +53,7 @@ struct sharded_worker {
     /* owner only */
     uint32_t turn, fairs;
 };
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 struct sharded_cluster {
     struct tn_shards shards;
