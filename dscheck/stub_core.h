@@ -29,7 +29,7 @@ struct stub_worker {
 /* All plain: whoever owns the fibre owns them, and the module's queues must order that. */
 struct stub_fibre {
     struct tn_fibre pub;
-    void *word; /* the module's */
+    void *word;                 /* the module's */
     uint64_t state[STUB_STATE]; /* the module's */
     bool ready;
     int made, runs; /* how often it was made ready, and ran */

@@ -334,6 +334,57 @@ static void test_push_n(void)
     free(l);
 }
 
+/* Everything that a deque can do, reversals too, against an array whose last item is the top. */
+static void test_deque(void)
+{
+    for (size_t capacity = 1; capacity <= 16; capacity *= 2) {
+        struct tn_spmc_deque *q = make(&queue_faces[DEQUE], capacity);
+        struct queue_item items[MANY];
+        void *in[MANY], *out[MANY];
+        size_t count = 0;
+        uint64_t rng = seed + capacity;
+
+        for (int step = 0; step < 20000; step++) {
+            uint64_t r = next_random(&rng);
+            size_t n = (size_t)(r >> 32) % 5, room = capacity - count, half = (count + 1) / 2;
+
+            switch (r % 6) {
+            case 0:
+            case 1: /* the same item several times: what it is does not matter */
+                for (size_t i = 0; i < n; i++)
+                    out[i] = &items[(r >> 8) % MANY];
+                CU_ASSERT(tn_spmc_deque_push_n(q, n, out) == (n < room ? n : room));
+                for (size_t i = 0; i < n && i < room; i++)
+                    in[count++] = out[i];
+                break;
+            case 2:
+                CU_ASSERT(tn_spmc_deque_pop(q) == (count != 0 ? in[count - 1] : NULL));
+                count -= count != 0;
+                break;
+            case 3:
+                CU_ASSERT(tn_spmc_deque_pop_bottom(q) == (count != 0 ? in[0] : NULL));
+                if (count != 0)
+                    memmove(in, in + 1, --count * sizeof in[0]);
+                break;
+            case 4:
+                n = n < half ? n : half;
+                CU_ASSERT(tn_spmc_deque_steal(q, n, out) == n && memcmp(in, out, n * sizeof in[0]) == 0);
+                memmove(in, in + n, (count -= n) * sizeof in[0]);
+                break;
+            default:
+                tn_spmc_deque_reverse(q);
+                for (size_t i = 0; i < count / 2; i++) {
+                    void *swap = in[i];
+                    in[i] = in[count - 1 - i];
+                    in[count - 1 - i] = swap;
+                }
+            }
+            CU_ASSERT(tn_spmc_deque_length(q) == count && tn_spmc_deque_valid(q));
+        }
+        free(q);
+    }
+}
+
 /* The states that only concurrent operations leave behind, set by hand. */
 static void test_mpmc_balances(void)
 {
@@ -451,6 +502,7 @@ int main(int argc, char **argv)
         return 1;
     if (!alone && (!CU_add_test(suite, "list", test_list) || !CU_add_test(suite, "push_list", test_push_list) ||
                    !CU_add_test(suite, "push_n", test_push_n) || !CU_add_test(suite, "spinlock", test_spinlock) ||
+                   !CU_add_test(suite, "spmc_deque: both ends, reversed", test_deque) ||
                    !CU_add_test(suite, "mpmc_ring: balances", test_mpmc_balances) ||
                    !CU_add_test(suite, "edges", test_edges) || !CU_add_test(suite, "wrap", test_wrap) ||
                    !CU_add_test(suite, "model", test_model) || !CU_add_test(suite, "stress", test_stress)))

@@ -17,6 +17,7 @@
  * FETCH     One has made a fibre ready, makes another one ready and is busy for ever; the other one, who sleeps, needs both.
  * FORCED    One is made to steal two of three fibres, and is busy for ever with the first; a third worker needs two.
  * OWNER     A fibre is woken for the worker that it was spawned on, who is busy for ever; another one needs it.
+ * REVERSE   One takes what it has made ready from a stack that is turned upside down meanwhile; two others steal from it.
  * PREFER    A worker's two fibres wait by yielding for one that lies with another worker, who is busy for ever.
  *
  * Large ones, for stress and for random walks (large/):
@@ -26,7 +27,7 @@
  * SHARE  Three fibres on one worker, who runs two and then is busy for ever; another one needs the third.
  * HOG    A worker makes three fibres ready (privately, softly, hard) and is busy for ever; two others need them.
  *
- * In all but TAKE and STEAL, a fibre that nobody can get, or is woken for, ends in an assertion: see tn_park.
+ * In all but TAKE, REVERSE and STEAL, a fibre that nobody can get, or is woken for, ends in an assertion: see tn_park.
  */
 #ifndef PARTS_CASE_H
 #define PARTS_CASE_H
@@ -164,6 +165,14 @@ static inline void yielders(struct stub_worker *me)
                 stub_next(W0, false)),                                                                             \
                (stub_steal(W1, W0), stub_next(W1, false), stub_steal(W1, W0), stub_next(W1, false)), )             \
     CASE_MAIN(prepare, check, thread0, thread1)
+
+#define PARTS_REVERSE(id, settings, after)                                                                      \
+    PARTS_MAIN(id, 3, PARTS_KNOBS(settings),                                                                    \
+               (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED),                             \
+                stub_ready(W0, F(2), TN_SPAWNED), stub_ready(W0, F(3), TN_SPAWNED), stub_next(W0, false)),      \
+               after, (stub_next(W0, false), stub_next(W0, false)), (stub_steal(W1, W0), stub_next(W1, false)), \
+               (stub_steal(W2, W0), stub_next(W2, false)))                                                      \
+    CASE_MAIN(prepare, check, thread0, thread1, thread2)
 
 #define PARTS_NEED(id, settings, begin, why)                                                           \
     PARTS_MAIN(id, 2, PARTS_KNOBS(settings), begin, ran(1), stub_ready(W0, F(0), why), stub_get(W1), ) \

@@ -26,7 +26,7 @@ VARIANTS: dict[str, list[str]] = {
     "utility": ["-Dsuspension=utility", "-Ddead=utility", "-Dtimers=wheel"],
     "lock": ["-Dsuspension=lock"],
     "observe-off": ["-Dobserve=off"],
-    "several": ["-Dschedulers=fifo,lifo,skeleton,yields,multiq,staged"],
+    "several": ["-Dschedulers=fifo,lifo,hybrid,sharded,multiq,staged,pushing,skeleton,yields"],
     "plugin": ["-Dschedulers=plugin,fifo"],
     "fixed": ["-Dschedulers=fifo:private=16:steal=one"],
     "debug": ["-Dbuildtype=debug"],

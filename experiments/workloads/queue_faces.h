@@ -17,6 +17,7 @@
 #include "../../core/queues/mpsc_stub.h"
 #include "../../core/queues/nemesis.h"
 #include "../../core/queues/spinlock.h"
+#include "../../core/queues/spmc_deque.h"
 #include "../../core/queues/spmc_fifo.h"
 #include "../../core/queues/spmc_lifo.h"
 #include "../../core/queues/treiber.h"
@@ -56,6 +57,22 @@ ADAPT(tn_mpmc_cas, ONE(tn_mpmc_cas_pop), cas)
 ADAPT(tn_mpmc_fad, ONE(tn_mpmc_fad_pop), fad)
 ADAPT(tn_spmc_fifo, tn_spmc_fifo_steal(q, max, out), fifo)
 ADAPT(tn_spmc_lifo, tn_spmc_lifo_steal(q, max, out), lifo)
+
+/* As a stack; and as a queue, upside down from the start. */
+ADAPT(tn_spmc_deque, tn_spmc_deque_steal(q, max, out), deque)
+static void *reversed_pop(void *q)
+{
+    return tn_spmc_deque_pop_bottom(q);
+}
+static void reversed_init(void *q, size_t capacity)
+{
+    tn_spmc_deque_init(q, capacity);
+    tn_spmc_deque_reverse(q);
+}
+#define reversed_push   deque_push
+#define reversed_take   deque_take
+#define reversed_length deque_length
+#define reversed_valid  deque_valid
 
 static size_t locked_bytes(size_t capacity)
 {
@@ -326,7 +343,7 @@ ADAPT(grow, ONE(chase_steal), grow_)
     .bytes = b, .init = s##_init, .push = s##_push, .pop = s##_pop, .take = s##_take, .length = s##_length, \
     .valid = s##_valid
 
-enum { RING, FIFO, LIFO, LOCKED }; /* those of the table that are named */
+enum { RING, FIFO, LIFO, LOCKED, DEQUE }; /* those of the table that are named */
 static const struct queue_face queue_faces[] = {
     [RING] = {.name = "mpmc-ring", .bounded = true, .shared = true, .one = true, FACE(mpmc, tn_mpmc_bytes)},
     [FIFO] = {.name = "spmc-fifo", .bounded = true, .halves = true, .ordered = true, FACE(fifo, tn_spmc_fifo_bytes)},
@@ -341,6 +358,12 @@ static const struct queue_face queue_faces[] = {
                 .take = locked_take,
                 .length = locked_length,
                 .valid = locked_valid},
+    [DEQUE] = {.name = "spmc-deque", .lifo = true, .bounded = true, .halves = true, FACE(deque, tn_spmc_deque_bytes)},
+    {.name = "spmc-deque, reversed",
+     .bounded = true,
+     .halves = true,
+     .ordered = true,
+     FACE(reversed, tn_spmc_deque_bytes)},
     {.name = "locked-lifo",
      .lifo = true,
      .shared = true,

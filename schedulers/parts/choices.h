@@ -8,10 +8,25 @@
 
 #include "scheduler.h"
 
+/* What differs from module to module: `capacity` is among it. */
+#ifndef LOCAL_OWN_KNOBS
+#define LOCAL_LAYOUT(cl) KNOB(cl, layout)
+#define LOCAL_OWN_KNOBS(K)                                                                                \
+    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3") \
+    K(capacity, NULL, 128, 1, LOCAL_CAPACITY_MAX, "fibres",                                               \
+      "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1")
+#define LOCAL_LAYOUT_PLAIN FIXED_TO(layout, LAYOUT_LOCAL)
+#define LOCAL_OWN_COUNTERS
+#else
+#define LOCAL_LAYOUT(cl)   LAYOUT_LOCAL /* such a module has no other */
+#define LOCAL_LAYOUT_PLAIN true
+#endif
+#ifndef LOCAL_CAPACITY_MAX
+#define LOCAL_CAPACITY_MAX (1 << 20)
+#endif
+
 #define LOCAL_KNOBS(K)                                                                                               \
-    K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3")            \
-    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                                     \
-      "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1")     \
+    LOCAL_OWN_KNOBS(K)                                                                                               \
     K(private, NULL, 128, 0, 4096, "fibres",                                                                         \
       "local: the part of a queue that its worker uses without atomics, rounded up to a power of two", "")           \
     K(full, "overflow|refuse|global|grow|chain", 0, 0, 4, "",                                                        \
@@ -59,13 +74,13 @@ enum { REQUEST_NONE, REQUEST_ONCE, REQUEST_STICKY, REQUEST_TICKET };
  * concern ready() and next(), and none where the build fixes them all to what is plain. */
 enum { WAY_PLAIN, WAY_GLOBAL, WAY_MORE };
 #define FIXED_TO(k, v) (TN_KNOB_FIX_(TN_KNOB_OWNER, k, TN_NOT_FIXED) == (v))
-#define ALL_PLAIN                                                                                        \
-    (FIXED_TO(layout, LAYOUT_LOCAL) && FIXED_TO(full, FULL_OVERFLOW) && FIXED_TO(spawn, SPAWN_PARENT) && \
+#define ALL_PLAIN                                                                            \
+    (LOCAL_LAYOUT_PLAIN && FIXED_TO(full, FULL_OVERFLOW) && FIXED_TO(spawn, SPAWN_PARENT) && \
      FIXED_TO(place, PLACE_WAKER) && FIXED_TO(chance, 0) && FIXED_TO(slot, 0) && FIXED_TO(request, REQUEST_NONE))
 
 static inline int local_way_of(struct tn_cluster *cl)
 {
-    if (KNOB(cl, layout) == LAYOUT_GLOBAL)
+    if (LOCAL_LAYOUT(cl) == LAYOUT_GLOBAL)
         return WAY_GLOBAL;
     return KNOB(cl, full) != FULL_OVERFLOW || KNOB(cl, spawn) != SPAWN_PARENT || KNOB(cl, place) != PLACE_WAKER ||
                    KNOB(cl, chance) != 0 || KNOB(cl, slot) != 0 || KNOB(cl, request) != REQUEST_NONE
@@ -87,7 +102,8 @@ enum {
     LOCAL_BOUND,
     LOCAL_REQUEST,
     LOCAL_FORCED,
-    LOCAL_TICKET
+    LOCAL_TICKET,
+    LOCAL_COUNTERS
 };
 static const struct tn_counter_row local_counters[] = {
     [LOCAL_SPILL] = {"spill", "times that the private part was full and its older half was opened"},
@@ -104,6 +120,7 @@ static const struct tn_counter_row local_counters[] = {
     [LOCAL_REQUEST] = {"request", "times that a busy worker had another one steal from it"},
     [LOCAL_FORCED] = {"forced", "steals that another worker asked for"},
     [LOCAL_TICKET] = {"ticket", "tickets that a busy worker has published"},
+    LOCAL_OWN_COUNTERS /* nothing, or rows that end in a comma */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Either layout of fifo and lifo: their verbs, and their table. Which way a call takes was settled when the cluster was
+ * Either layout of fifo and lifo: their verbs, which hybrid has as well, and their table. Which way a call takes was settled when the cluster was
  * made (choices.h).
  */
 #ifndef TN_PARTS_EITHER_H
@@ -10,6 +10,9 @@
 #include "local.h"
 #include "more.h"
 #include "steal.h"
+
+#define EITHER_NAME_(id) #id
+#define EITHER_NAME(id)  EITHER_NAME_(id)
 
 /* ---- ready, next and steal ---- */
 
@@ -40,7 +43,7 @@ static void either_ready_n(struct tn_worker *me, struct tn_list *fibres, enum tn
 {
     struct tn_fibre *first = tn_fibre_of(fibres->head);
     struct tn_link *l;
-    if (me == NULL && KNOB(first->cluster, layout) == LAYOUT_LOCAL && KNOB(first->cluster, place) == PLACE_WAKER)
+    if (me == NULL && LOCAL_LAYOUT(first->cluster) == LAYOUT_LOCAL && KNOB(first->cluster, place) == PLACE_WAKER)
         tn_locked_queue_push_list(&((struct local_cluster *)first->cluster->sched)->shared, fibres);
     while ((l = tn_list_pop_front(fibres)) != NULL)
         either_ready(me, tn_fibre_of(l), why);
@@ -58,12 +61,12 @@ static struct tn_fibre *either_next(struct tn_worker *me, bool fair)
 
 static struct tn_worker *either_victim(struct tn_worker *me, unsigned attempt)
 {
-    return KNOB(me->cluster, layout) == LAYOUT_GLOBAL ? NULL : local_victim(me, attempt);
+    return LOCAL_LAYOUT(me->cluster) == LAYOUT_GLOBAL ? NULL : local_victim(me, attempt);
 }
 
 static enum tn_work either_may_have_work(struct tn_worker *me)
 {
-    return KNOB(me->cluster, layout) == LAYOUT_GLOBAL ? global_may_have_work(me) : local_may_have_work(me);
+    return LOCAL_LAYOUT(me->cluster) == LAYOUT_GLOBAL ? global_may_have_work(me) : local_may_have_work(me);
 }
 
 static size_t either_queued(struct tn_cluster *cl, struct tn_worker *w)
@@ -80,7 +83,8 @@ static int either_cluster_init(struct tn_cluster *cl)
 {
     struct local_cluster *c = cl->sched;
     if (!LOCAL_LIFO && KNOB(cl, slot) != 0 && KNOB(cl, private) == 0) {
-        tn_message("tenter: scheduler fifo: slot=%lld needs private=1 or more, where the newest fibre is kept",
+        tn_message("tenter: scheduler " EITHER_NAME(
+                       TN_KNOB_OWNER) ": slot=%lld needs private=1 or more, where the newest fibre is kept",
                    (long long)KNOB(cl, slot));
         return EINVAL;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Local queues with stealing (003 §4.3.1, §4.4.1), the part that fifo and lifo share. The module that includes
- * this defines TN_KNOB_OWNER, and LOCAL_LIFO as 0 or 1. Here is what an owner does with its own queue as long as its
+ * this defines TN_KNOB_OWNER, and LOCAL_LIFO as 0 or 1; with LOCAL_DEQUE besides, the owner may take from both ends of its
+ * queue, and LOCAL_NEWEST says from which (hybrid). Here is what an owner does with its own queue as long as its
  * knobs ask for nothing else (choices.h); steal.h has the thieves, more.h what the other knobs add.
  *
  * What a worker has, and in which order its owner takes it:
@@ -39,7 +40,12 @@
 #include "victims.h"
 #include "queues/locked.h"
 #include "queues/mpmc_ring.h"
-#if LOCAL_LIFO
+#if defined LOCAL_DEQUE
+#include "queues/spmc_deque.h"
+#define OPEN(op) tn_spmc_deque_##op
+typedef struct tn_spmc_deque local_open;
+#define LOCAL_POP(l, newest) ((newest) ? OPEN(pop)((l)->open) : OPEN(pop_bottom)((l)->open))
+#elif LOCAL_LIFO
 #include "queues/spmc_lifo.h"
 #define OPEN(op) tn_spmc_lifo_##op
 typedef struct tn_spmc_lifo local_open;
@@ -47,6 +53,12 @@ typedef struct tn_spmc_lifo local_open;
 #include "queues/spmc_fifo.h"
 #define OPEN(op) tn_spmc_fifo_##op
 typedef struct tn_spmc_fifo local_open;
+#endif
+
+/* Does the owner take its newest fibre next, or its oldest? And that one, from the open part. */
+#ifndef LOCAL_DEQUE
+#define LOCAL_NEWEST(me)     LOCAL_LIFO
+#define LOCAL_POP(l, newest) OPEN(pop)((l)->open)
 #endif
 
 enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128, CAUGHT = 64, POOL_RINGS = 5 };
@@ -257,11 +269,12 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool fair)
     if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0, 0)) /* relaxed: a hint */
         local_answer(me);
 
+    const bool newest = LOCAL_NEWEST(me);
     bool open = OPEN(length)(l->open) != 0;
 again:
-    if (!LOCAL_LIFO && open && l->since_soft < SOFT_AFTER) {
+    if (!newest && open && l->since_soft < SOFT_AFTER) {
         l->since_soft++;
-        if ((f = OPEN(pop)(l->open)) != NULL)
+        if ((f = LOCAL_POP(l, newest)) != NULL)
             return tn_fibre_of(f);
         open = false; /* thieves were faster */
     }
@@ -272,9 +285,9 @@ again:
         f = tn_list_pop_front(&l->soft);
         if (l->soft.head != NULL)
             tn_prefetch(l->soft.head);
-    } else if (private && (LOCAL_LIFO || !open)) {
+    } else if (private && (newest || !open)) {
         l->since_soft++;
-        f = l->slot[(LOCAL_LIFO ? --l->tail : l->head++) & (l->limit - 1)];
+        f = l->slot[(newest ? --l->tail : l->head++) & (l->limit - 1)];
     }
     if (l->soft.head == NULL)
         l->since_soft = 0;
@@ -282,8 +295,8 @@ again:
     tn_biased_leave(&l->lock, turn);
     if (f == NULL && open) {
         l->since_soft++;
-        f = OPEN(pop)(l->open);
-        if (!LOCAL_LIFO && f == NULL && private) { /* thieves were faster, and private had been passed over */
+        f = LOCAL_POP(l, newest);
+        if (!newest && f == NULL && private) { /* thieves were faster, and private had been passed over */
             open = false;
             goto again;
         }

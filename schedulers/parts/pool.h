@@ -53,7 +53,7 @@ static int pool_init(struct tn_cluster *cl)
 {
     struct local_cluster *c = cl->sched;
     bool wanted =
-        KNOB(cl, layout) == LAYOUT_GLOBAL ? !LOCAL_LIFO : KNOB(cl, full) == FULL_GLOBAL || KNOB(cl, chance) != 0;
+        LOCAL_LAYOUT(cl) == LAYOUT_GLOBAL ? !LOCAL_LIFO : KNOB(cl, full) == FULL_GLOBAL || KNOB(cl, chance) != 0;
     uint32_t n = !wanted || KNOB(cl, pool) == POOL_LOCKED ? 0 : KNOB(cl, pool) == POOL_FIVE ? POOL_RINGS : 1;
     size_t capacity = local_round(KNOB(cl, capacity));
     for (; c->rings < n; c->rings++) {

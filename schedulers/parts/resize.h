@@ -60,7 +60,7 @@ static bool local_grow(struct local_worker *l)
 {
     local_open *old = l->open;
     size_t capacity = 2 * OPEN(capacity)(old);
-    struct local_outgrown *keep = capacity <= 1 << 20 ? tn_sched_alloc(sizeof *keep) : NULL;
+    struct local_outgrown *keep = capacity <= LOCAL_CAPACITY_MAX ? tn_sched_alloc(sizeof *keep) : NULL;
     local_open *new = keep != NULL ? open_make(capacity) : NULL;
     if (new == NULL) {
         tn_sched_free(keep, sizeof *keep);

@@ -99,7 +99,7 @@ class Where(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """One build for each of two modules; then invocations of milliseconds."""
+    """One build for each of four modules; then invocations of milliseconds."""
 
     def record(self, *argv: str, env: dict[str, str] | None = None) -> dict[str, Any]:
         done = tenter("--json", "-", *argv, env=env)
@@ -119,6 +119,14 @@ class Runs(unittest.TestCase):
                 self.assertGreater(said["sim"]["accesses"], 200 * 2000)
                 times.append([s["value"] for s in said["samples"] if s["metric"] == "time"][0])
             self.assertLess(times[1], times[0], "eight cores are faster than two")
+
+    def test_64_cores(self) -> None:
+        """Each policy and each way to choose a shard."""
+        for spec in ("hybrid", "hybrid:policy=switch:n=8:private=0", "hybrid:policy=reverse:n=2", "hybrid:policy=reverse:n=8:private=0",
+                     "sharded:choice=two", "sharded:shards=64:choice=random", "sharded:bound=16:capacity=4"):
+            said = self.record("--cores", "64", "--scheduler", spec, *SMALL)
+            self.assertEqual((said["status"], said["sim"]["cores"], said["params"]["workers"]), ("ok", 64, 64), spec)
+            self.assertEqual(said["binary"]["scheduler"], spec.split(":", maxsplit=1)[0])
 
     def test_more_threads_than_cores(self) -> None:
         """They take turns; nobody is forgotten."""

@@ -146,7 +146,7 @@ def queues(program: str) -> None:
 def crowd(program: str) -> None:
     both = ("mpmc-ring", "mpmc-cas", "mpmc-fad", "locked", "locked-lifo", "two-lock", "treiber")
     cells = [(s, "2", p) for s in both for p in ("0", "1")]
-    cells += [(s, "3", "2") for s in ("mpsc-stub", "mpsc-node", "nemesis")] + [(s, "3", "1") for s in ("spmc-fifo", "spmc-lifo", "chase-lev")]
+    cells += [(s, "3", "2") for s in ("mpsc-stub", "mpsc-node", "nemesis")] + [(s, "3", "1") for s in ("spmc-fifo", "spmc-lifo", "spmc-deque", "chase-lev")]
     for structure, workers, producers in cells:
         said = run(program, "--structure", structure, "--workers", workers, "--producers", producers, "--items", "2000",
                    "--items-each", "4", "--capacity", "8")
