@@ -66,16 +66,16 @@ static int whom_to_wake(struct tn_cluster *cl, uint32_t s)
 /* Who enters the stage goes into the bounded queue; who was in it and yields or is woken does not count there. */
 static int staged_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
+    struct tn_cluster *cl = f->cluster; /* f may be gone once it is in the queue */
     uint32_t s = *(uint32_t *)tn_fibre_state(f);
-    struct tn_stage_pool *stage = stage_of(f->cluster, s);
-    bool enters = why == TN_SPAWNED || why == TN_STAGED || why == TN_MIGRATED,
-         full = enters && is_full(f->cluster, s);
-    if (full && why == TN_SPAWNED && KNOB(f->cluster, full) == FULL_REFUSE)
+    struct tn_stage_pool *stage = stage_of(cl, s);
+    bool enters = why == TN_SPAWNED || why == TN_STAGED || why == TN_MIGRATED, full = enters && is_full(cl, s);
+    if (full && why == TN_SPAWNED && KNOB(cl, full) == FULL_REFUSE)
         return EAGAIN;
     if (me != NULL)
         TN_COUNT_ADD(me, STAGED_OVERFLOW, full);
     tn_locked_queue_push_back(enters ? &stage->queue : &stage->again, &f->link);
-    return whom_to_wake(f->cluster, s);
+    return whom_to_wake(cl, s);
 }
 
 static int staged_stage(struct tn_worker *me, struct tn_fibre *f, unsigned stage)
@@ -107,8 +107,7 @@ static bool control(struct tn_worker *me)
 static struct tn_fibre *take(struct tn_worker *me, uint32_t s)
 {
     struct tn_list got = {0};
-    if (tn_stage_waiting(stage_of(me->cluster, s)) == 0 ||
-        tn_stage_take(stage_of(me->cluster, s), (size_t)KNOB(me->cluster, batch), &got) == 0)
+    if (tn_stage_take(stage_of(me->cluster, s), (size_t)KNOB(me->cluster, batch), &got) == 0)
         return NULL;
     TN_COUNT_ADD(me, STAGED_BATCHES, 1);
     struct tn_link *first = tn_list_pop_front(&got);
