@@ -21,11 +21,6 @@ void *tn_sched_alloc(size_t bytes)
     return memset(memory, 0, lines);
 }
 
-void tn_message(const char *format, ...)
-{
-    (void)format;
-}
-
 void tn_sched_free(void *memory, size_t bytes)
 {
     (void)bytes;

@@ -18,8 +18,9 @@ static void *use(void *arg)
 
 int main(void)
 {
-    char text[16384];
-    tn_describe(text, sizeof text);
+    static char text[1 << 18];
+    if (tn_describe(text, sizeof text) >= sizeof text)
+        return 1;
     printf("{\"counts_at\":%zu,\"counts_size\":%zu,\"ran\":%d,\"build\":%s}\n", offsetof(struct worker, counts),
            sizeof(((struct worker *)NULL)->counts), tn_run(NULL, use, NULL, NULL) == 0, text);
     return 0;

@@ -190,10 +190,8 @@ int main(int argc, char **argv)
 {
     static struct bench_option own[] = {
         {"structure", BENCH_CHOICE, "mpmc-ring", 0, 0,
-         "mpmc-ring|mpmc-cas|mpmc-fad|locked|locked-lifo|two-lock|treiber|mpsc-stub|mpsc-node|nemesis|spmc-fifo|spmc-"
-         "lifo|"
-         "chase-lev|"
-         "ck-ring|ck-stack|urcu-wfcq|urcu-wfs",
+         "mpmc-ring|mpmc-cas|mpmc-fad|locked|locked-lifo|two-lock|treiber|mpsc-stub|mpsc-node|nemesis|"
+         "spmc-fifo|spmc-lifo|spmc-deque|chase-lev|ck-ring|ck-stack|urcu-wfcq|urcu-wfs",
          "", "the queue", NULL, 0, 0, false},
         {"producers", BENCH_INT, "0", 0, THREADS_MAX - 1, NULL, "threads",
          "of the workers that put items in, the others take them out; 0: each does both", NULL, 0, 0, false},

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEGINS = UINT32_C(1) << 31 }; /* in a number of the log: not a spawn */
+static const uint32_t BEGINS = UINT32_C(1) << 31; /* in a number of the log: not a spawn */
 
 static struct bench *bench;
 static uint32_t tasks, backlog;

@@ -22,12 +22,12 @@
 #define LOCAL_LIFO       0
 #define LOCAL_DEQUE      1
 #define LOCAL_NEWEST(me) hybrid_newest(me)
-#define LOCAL_OWN_KNOBS(K)                                                                                      \
-    K(policy, "stochastic|switch|reverse", 0, 0, 2, "", "how the two ends of a queue take turns", "003 §4.2.2") \
-    K(n, NULL, 64, 1, 1 << 20, "fibres", "switch, reverse: after how many", "003 §4.2.2")                       \
-    K(p, NULL, 50, 0, 100, "percent", "stochastic: how likely the oldest is", "003 §4.2.2")                     \
-    K(capacity, NULL, 128, 1, LOCAL_CAPACITY_MAX, "fibres",                                                     \
-      "size of each worker's open part, rounded up to a power of two", "003 §7.1.1")
+#define LOCAL_OWN_KNOBS(K)                                                                                        \
+    K(policy, "stochastic|switch|reverse", 0, 0, 2, "", "how the two ends of a queue take turns", "003 §4.2.2")   \
+    K(n, NULL, 64, 1, 1 << 20, "fibres", "switch, reverse: after how many", "003 §4.2.2")                         \
+    K(p, NULL, 50, 0, 100, "percent", "stochastic: how likely the oldest is", "003 §4.2.2")                       \
+    K(capacity, NULL, 128, 1, 1 << 15, "fibres", "size of each worker's open part, rounded up to a power of two", \
+      "003 §7.1.1")
 #define LOCAL_OWN_COUNTERS                                                              \
     [HYBRID_OLDEST] = {"oldest", "fibres that were next because the oldest was to be"}, \
     [HYBRID_TURNS] = {"turns", "switch: times that the other end's turn came; reverse: reversals"},

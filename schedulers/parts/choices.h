@@ -13,7 +13,7 @@
 #define LOCAL_LAYOUT(cl) KNOB(cl, layout)
 #define LOCAL_OWN_KNOBS(K)                                                                                \
     K(layout, "local|global", 0, 0, 1, "", "a queue for each worker, or one for the cluster", "003 §4.3") \
-    K(capacity, NULL, 128, 1, LOCAL_CAPACITY_MAX, "fibres",                                               \
+    K(capacity, NULL, 128, 1, 1 << 20, "fibres",                                                          \
       "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1")
 #define LOCAL_LAYOUT_PLAIN FIXED_TO(layout, LAYOUT_LOCAL)
 #define LOCAL_OWN_COUNTERS
