@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Claims of M5.1, B4.1 and M4.3 on synthetic tables that must give each verdict."""
+from __future__ import annotations
+
+import sys
+import unittest
+from pathlib import Path
+from typing import Callable
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
+
+from experiments.runner.claims import FAILS, HOLDS, OPEN  # noqa: E402
+from test_claims_rows import Case, Metrics, Point, table  # noqa: E402
+
+Speeds = dict[str, dict[int, float]]
+
+
+def points(program: str, factor: str, x: str, speeds: Speeds, **more: object) -> list[tuple[Point, Metrics]]:
+    out: list[tuple[Point, Metrics]] = []
+    for name, by_x in speeds.items():
+        for at, speed in by_x.items():
+            point: Point = {"program": program, "series": name, "scheduler_said": name.split(":")[0],
+                            factor: name, x: at, **more}
+            out.append((point, {"throughput": ("1/s", speed), "latency_p50_ns": ("ns", 1e9 / speed)}))
+    return out
+
+
+class Queues(Case):
+    def each(self, make: Callable[[Speeds], list[tuple[Point, Metrics]]], holds: Speeds, fails: Speeds,
+             few: Speeds) -> None:
+        for speeds, verdict in ((holds, HOLDS), (fails, FAILS), (few, OPEN)):
+            found = self.judge(self.frame(make(speeds)))
+            self.assertEqual({claim: j.verdict for claim, j in found.items()}, dict.fromkeys(found, verdict),
+                             [j.why for j in found.values()])
+
+    def frame(self, rows: list[tuple[Point, Metrics]]) -> pd.DataFrame:
+        return table(self.folder, rows, cores=128)
+
+
+class Rings(Queues):
+    row = "M5.1"
+
+    def test_verdicts(self) -> None:
+        def make(speeds: Speeds) -> list[tuple[Point, Metrics]]:
+            return points("crowd", "structure", "workers", speeds, producers=0)
+
+        def of(ring: float, fad: float, cas: float) -> Speeds:
+            return {"mpmc-ring": {8: 5e6, 128: ring}, "mpmc-fad": {8: 6e6, 128: fad}, "mpmc-cas": {8: 4e6, 128: cas}}
+        self.each(make, of(4e6, 4e6, 3e5), of(1e6, 4e6, 3e6), {q: {2: 5e6} for q in of(1, 1, 1)})
+
+
+class Migration(Queues):
+    row = "B4.1"
+
+    def test_verdicts(self) -> None:
+        names = ["pushing:fresh=staging", *(f"pushing:fresh=push:queue={q}" for q in ("locked", "node", "stub"))]
+
+        def make(speeds: Speeds) -> list[tuple[Point, Metrics]]:
+            return points("migrate", "scheduler", "workers", speeds)
+        rising = {n: {24: 1e6 * (i + 1), 64: 1e6 * (i + 1)} for i, n in enumerate(names)}
+        self.each(make, rising, {n: rising[m] for n, m in zip(names, reversed(names))}, {n: {2: 1e6} for n in names})
+
+
+class Stages(Queues):
+    row = "M4.3"
+
+    def test_verdicts(self) -> None:
+        def make(speeds: Speeds) -> list[tuple[Point, Metrics]]:
+            return points("stages", "scheduler", "rate", speeds, workers=10)
+
+        def of(low: float, staged: float, sharded: float) -> Speeds:
+            return {"staged": {30000: low, 300000: 3e5, 600000: staged},
+                    "sharded": {30000: 3e4, 300000: 3e5, 600000: sharded}}
+        self.each(make, of(2e4, 2.9e5, 2e5), of(3e4, 2e5, 3e5), {"staged": {30000: 2e4}})
+
+
+if __name__ == "__main__":
+    unittest.main()
