@@ -85,7 +85,7 @@ struct sim_thread {
     void *(*fn)(void *);
     void *arg, *result, *self, *stack, *tls;
 };
-enum { SIM_NOWHERE = UINT32_MAX };
+static const uint32_t SIM_NOWHERE = UINT32_MAX;
 
 extern struct sim_thread *sim_me;
 extern struct sim_core sim_cores[SIM_CORES], *sim_here;
