@@ -65,7 +65,7 @@ class Cases(Checking):
         self.assertTrue(out.startswith("queue:mpmc-ring: ok under sc"), out)
         code, answer, out = self.run_check("queue:mpmc-ring", "--twin", "debt-forgotten")
         self.assertEqual((code, answer["kind"]), (1, "assertion"))
-        self.assertIn("(dscheck/cases/queue-mpmc_ring.c:", answer["message"])
+        self.assertIn("(dscheck/cases/mpmc-case.h:", answer["message"])
         self.assertIn("to run it again: ./tenter check queue:mpmc-ring --twin debt-forgotten --replay", out)
         code, again, _ = self.run_check("queue:mpmc-ring", "--twin", "debt-forgotten", "--replay", str(self.at / "a.replay"))
         self.assertEqual((code, again["message"]), (1, answer["message"]))
