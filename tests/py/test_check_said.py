@@ -65,7 +65,7 @@ static void go(void *(*f)(void *), void *(*g)(void *)) { pthread_t t[2]; pthread
         # of a queue's header, not of the case that includes it
         root = Path(__file__).resolve().parents[2]
         case = root / "dscheck" / "cases" / "queue-mpmc_ring-full.c"
-        code, answer, _ = self.run_check(case, "--", f"-I{root}", f"-I{root}/core")
+        code, answer, _ = self.run_check(str(case), "--", f"-I{root}", f"-I{root}/core")
         self.assertEqual({line.partition(":")[0] for line in answer["unexecuted"]}, {"mpmc_ring.h", "rounds.h"})
         bug = self.run_check(self.program("int main(void) { abort(); }"))[1]
         self.assertEqual((bug["verdict"], bug["unexecuted"]), ("bug", None))
