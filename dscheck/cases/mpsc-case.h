@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bodies of the cases on queues of many producers and one consumer.  A case includes queue-case.h, defines
- *
- *     static void mpsc_init(void);
- *     static void mpsc_push(int n);            item n, by any thread
- *     static void *mpsc_pop(void);             by the consumer
- *     static bool mpsc_empty(void);            by anybody: false, if an item was pushed before and is not gone
- *
- * then includes this and says which body it wants:
+ * The bodies of the cases on queues of many producers and one consumer.  A case on an intrusive one defines MPSC(x) as the
+ * queue's name with x behind it, includes the queue and this; another one brings the four functions below itself.  Then it
+ * says which body it wants:
  *
  *     CASE_MAIN(mpsc_prepare, mpsc_check, mpsc_one, mpsc_two, mpsc_consumer)    two producers, one item and two
  *     CASE_MAIN(mpsc_last, mpsc_check, mpsc_one, mpsc_consumer)                 an item is there, another comes: the last
@@ -16,6 +11,30 @@
 #define MPSC_CASE_H
 
 #include "queue-case.h"
+
+#ifdef MPSC
+static struct MPSC() queue;
+
+static void mpsc_init(void)
+{
+    MPSC(_init)(&queue);
+}
+/* Item n, by any thread. */
+static void mpsc_push(int n)
+{
+    MPSC(_push)(&queue, &node[n]);
+}
+/* By the consumer. */
+static void *mpsc_pop(void)
+{
+    return MPSC(_pop)(&queue);
+}
+/* By anybody: false, if an item was pushed before and is not gone. */
+static bool mpsc_empty(void)
+{
+    return MPSC(_empty)(&queue);
+}
+#endif
 
 static struct got got[2]; /* the consumer's, what is left over */
 static bool unseen;       /* a producer looked, and its item was not there */

@@ -1,37 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* mpsc_node: two producers, one item and two, and the consumer; see mpsc-case.h. */
-#include "queue-case.h"
-
-#include "core/queues/mpsc_node.h"
-
-static struct tn_mpsc_nodes queue;
-static struct tn_mpsc_node first, own[ITEMS], *bring[ITEMS]; /* what an item brings next time */
-
-static void mpsc_init(void)
-{
-    tn_mpsc_nodes_init(&queue, &first);
-    for (int i = 0; i < ITEMS; i++)
-        bring[i] = &own[i];
-}
-static void mpsc_push(int n)
-{
-    tn_mpsc_nodes_push(&queue, bring[n], &node[n]);
-}
-static void *mpsc_pop(void)
-{
-    void *item;
-    struct tn_mpsc_node *free = tn_mpsc_nodes_pop(&queue, &item);
-
-    if (free == NULL)
-        return NULL;
-    bring[(struct tn_link *)item - node] = free;
-    return item;
-}
-static bool mpsc_empty(void)
-{
-    return tn_mpsc_nodes_empty(&queue);
-}
-
-#include "mpsc-case.h"
+#include "mpsc_node-case.h"
 
 CASE_MAIN(mpsc_prepare, mpsc_check, mpsc_one, mpsc_two, mpsc_consumer)

@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* nemesis: the consumer takes what was the last item while another one comes; see mpsc-case.h. */
+#define MPSC(x) tn_nemesis##x
+
 #include "queue-case.h"
 
 #include "core/queues/nemesis.h"
-
-static struct tn_nemesis queue;
-
-static void mpsc_init(void)
-{
-    tn_nemesis_init(&queue);
-}
-static void mpsc_push(int n)
-{
-    tn_nemesis_push(&queue, &node[n]);
-}
-static void *mpsc_pop(void)
-{
-    return tn_nemesis_pop(&queue);
-}
-static bool mpsc_empty(void)
-{
-    return tn_nemesis_empty(&queue);
-}
-
 #include "mpsc-case.h"
 
 CASE_MAIN(mpsc_last, mpsc_check, mpsc_one, mpsc_consumer)
