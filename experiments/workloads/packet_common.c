@@ -60,6 +60,11 @@ struct packet_task *packet_make(struct packet_run *run, struct packet_spawner *s
     if (task == NULL)
         bench_die(run->b, BENCH_INTERNAL, "no memory for a packet");
     task->size = p->size;
+    task->work =
+        run->long_work != 0 && bench_below(&s->random, (uint32_t)run->long_every) == 0 ? run->long_work : run->work;
+    task->set = run->connections != 0
+                    ? run->sets + bench_below(&s->random, (uint32_t)run->connections) * run->set_words
+                    : NULL;
     memcpy(task->copy, p->data, p->size);
     /* The copy survives optimisation: its address leaves the compiler's sight here, together with the claim
      * that memory is read, so the bytes must be there; it reaches the task through a pointer to void besides.
@@ -87,11 +92,23 @@ static void add(_Atomic(uint64_t) *counter, uint64_t n, memory_order order)
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n, order); /* one writer */
 }
 
+/* A word of each line is changed; the first counts packets. relaxed, all: another packet of the connection may be at it, and
+ * the sum of the first words is read when all have ended. */
+static void go_over(_Atomic(uint64_t) *set, uint64_t words)
+{
+    enum { LINE = 64 / sizeof(uint64_t) };
+    atomic_fetch_add_explicit(set, 1, memory_order_relaxed);
+    for (uint64_t i = LINE; i < words; i += LINE)
+        atomic_store_explicit(&set[i], atomic_load_explicit(&set[i], memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 void packet_handle(const struct packet_run *run, struct packet_task *task, struct packet_slot *slot)
 {
     uint64_t lines = count_lines(task->copy, task->size), start = task->start;
-    if (run->work != 0)
-        bench_work(run->work);
+    if (task->work != 0)
+        bench_work(task->work);
+    if (task->set != NULL)
+        go_over(task->set, run->set_words);
     free(task);
     if (slot == NULL)
         slot = own_slot();
@@ -129,19 +146,25 @@ void packet_setup(struct packet_run *run, struct bench *b)
     run->b = b;
     run->packets = (uint64_t)bench_int(b, "packets");
     run->work = (uint64_t)bench_int(b, "work");
+    run->long_work = (uint64_t)bench_int(b, "long");
+    run->long_every = (uint64_t)bench_int(b, "long-every");
+    run->connections = (uint64_t)bench_int(b, "connections");
+    run->set_words = (uint64_t)bench_int(b, "set") / 64 * (64 / sizeof(uint64_t));
     run->spawners = (unsigned)bench_int(b, "spawners");
     run->clock = (enum bench_clock)bench_int(b, "clock");
     run->rate = bench_text(b, "rate") != NULL ? bench_real(b, "rate") : 0;
     run->spawner = calloc(run->spawners, sizeof *run->spawner);
     run->latency = hdr_new();
-    if (run->spawner == NULL || run->latency == NULL)
+    if (run->connections != 0)
+        run->sets = aligned_alloc(64, run->connections * run->set_words * sizeof(uint64_t));
+    if (run->spawner == NULL || run->latency == NULL || (run->connections != 0 && run->sets == NULL))
         bench_die(b, BENCH_INTERNAL, "no memory");
     for (unsigned i = 0; i < PACKETS; i++) {
         const unsigned char *at = packets[i].data, *end = at + packets[i].size;
         for (; (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
             truth[i]++;
     }
-    if (run->work != 0)
+    if (run->work != 0 || run->long_work != 0)
         bench_work_calibrate();
     bench_clock_start(b, run->clock);
 }
@@ -160,6 +183,8 @@ void packet_begin(struct packet_run *run, int rep)
         s->random = bench_random(&seed);
         s->share += i < run->packets % run->spawners;
     }
+    for (uint64_t i = 0; i < run->connections * run->set_words; i++)
+        atomic_store_explicit(&run->sets[i], 0, memory_order_relaxed); /* nobody else is about */
     bench_region_start(run->b, rep);
     run->start = bench_now();
 }
@@ -190,13 +215,19 @@ void packet_end(struct packet_run *run, int rep)
                       "repetition %d: %" PRIu64 " tasks counted %" PRIu64 " line ends; %" PRIu64
                       " packets hold %" PRIu64,
                       rep, done, lines, run->packets, wanted);
+    uint64_t counted = 0;
+    for (uint64_t i = 0; i < run->connections; i++)
+        counted += atomic_load_explicit(&run->sets[i * run->set_words], memory_order_relaxed); /* after P0 */
+    if (run->connections != 0 && counted != run->packets)
+        bench_invalid(run->b, "repetition %d: the connections have counted %" PRIu64 " of %" PRIu64 " packets", rep,
+                      counted, run->packets);
     if (run->rate != 0 && !bench_warmup(run->b, rep) && rate < 0.95 * run->rate)
         bench_saturated(run->b, "repetition %d went at %.4g/s where %.4g/s were due", rep, rate, run->rate);
 }
 
 void packet_finish(struct packet_run *run)
 {
-    if (run->work != 0)
+    if (run->work != 0 || run->long_work != 0)
         bench_work_check(run->b);
     if (run->latency->clamped != 0)
         bench_count(run->b, "latency_clamped", (double)run->latency->clamped);

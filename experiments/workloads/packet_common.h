@@ -7,8 +7,11 @@
  * A task gets its own copy of a packet, scans it for line ends, computes a little more if asked to, adds what
  * it found to the counters of the thread it runs on, frees the copy, and ends. It never suspends.
  *
+ * With --connections a packet belongs to one of so many, each with a working set of its own, which the task goes over,
+ * reading and writing (003 §7.1.2). With --long one in --long-every takes so much longer (003 §7.1.3).
+ *
  * Check: a spawner sums what memchr found in the originals, a task counts its copy byte by byte; over a
- * repetition both sums must be equal, or the result is invalid.
+ * repetition both sums must be equal, or the result is invalid. So must the packets that the connections have counted.
  */
 #ifndef PACKET_COMMON_H
 #define PACKET_COMMON_H
@@ -34,7 +37,9 @@ struct packet_slot {
 };
 
 struct packet_task {
-    uint64_t start; /* just before the first try to start it; open loop: when it should have been started */
+    uint64_t start;         /* just before the first try to start it; open loop: when it should have been started */
+    uint64_t work;          /* ns */
+    _Atomic(uint64_t) *set; /* of its connection; NULL: none */
     size_t size;
     unsigned char copy[];
 };
@@ -49,7 +54,9 @@ struct packet_spawner {
 
 struct packet_run {
     struct bench *b;
-    uint64_t packets, work;
+    uint64_t packets, work, long_work, long_every;
+    uint64_t connections, set_words; /* words of a working set */
+    _Atomic(uint64_t) *sets;
     unsigned spawners;
     enum bench_clock clock; /* of the probes of a task */
     double rate;            /* 0: closed loop */
@@ -59,25 +66,32 @@ struct packet_run {
 };
 
 /* Rows of an option table: those of every variant. */
-#define PACKET_OPTIONS                                                                                               \
-    {"packets", BENCH_INT, "50000", 1, 1e9, NULL, "packets", "packets of one repetition", NULL, 0, 0, false},        \
-        {"spawners", BENCH_INT, "1", 1,    1024, NULL, "spawners", "tasks or threads that start packets",            \
-         NULL,       0,         0,   false},                                                                         \
-        {"clock",                                                                                                    \
-         BENCH_CHOICE,                                                                                               \
-         "vdso",                                                                                                     \
-         0,                                                                                                          \
-         0,                                                                                                          \
-         BENCH_CLOCKS,                                                                                               \
-         "",                                                                                                         \
-         "what a task's two time stamps are read from; "                                                             \
-         "none: no latency",                                                                                         \
-         NULL,                                                                                                       \
-         0,                                                                                                          \
-         0,                                                                                                          \
-         false},                                                                                                     \
-    {                                                                                                                \
-        "work", BENCH_INT, "0", 0, 1e9, NULL, "ns", "calibrated computation added to each packet", NULL, 0, 0, false \
+#define PACKET_OPTIONS                                                                                          \
+    {"packets", BENCH_INT, "50000", 1, 1e9, NULL, "packets", "packets of one repetition", NULL, 0, 0, false},   \
+        {"spawners", BENCH_INT, "1", 1,    1024, NULL, "spawners", "tasks or threads that start packets",       \
+         NULL,       0,         0,   false},                                                                    \
+        {"clock",                                                                                               \
+         BENCH_CHOICE,                                                                                          \
+         "vdso",                                                                                                \
+         0,                                                                                                     \
+         0,                                                                                                     \
+         BENCH_CLOCKS,                                                                                          \
+         "",                                                                                                    \
+         "what a task's two time stamps are read from; "                                                        \
+         "none: no latency",                                                                                    \
+         NULL,                                                                                                  \
+         0,                                                                                                     \
+         0,                                                                                                     \
+         false},                                                                                                \
+        {"work", BENCH_INT, "0", 0,    1e9, NULL, "ns", "calibrated computation added to each packet",          \
+         NULL,   0,         0,   false},                                                                        \
+        {"long", BENCH_INT, "0", 0, 1e9, NULL, "ns", "the same for some of them, instead", NULL, 0, 0, false},  \
+        {"long-every", BENCH_INT, "100", 1,    1e9, NULL, "packets", "--long is for one in so many, at random", \
+         NULL,         0,         0,     false},                                                                \
+        {"connections", BENCH_INT, "0", 0,    1e6, NULL, "connections", "that packets belong to, at random",    \
+         NULL,          0,         0,   false},                                                                 \
+    {                                                                                                           \
+        "set", BENCH_INT, "4096", 64, 1 << 24, NULL, "bytes", "working set of a connection", NULL, 0, 0, false  \
     }
 
 #define PACKET_ABOUT "a spawner picks packets, a task for each scans its copy for line ends"

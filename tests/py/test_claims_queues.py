@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Claims of M5.1, B4.1 and M4.3 on synthetic tables that must give each verdict."""
+"""Claims of M5.1, B4.1, M4.3, M7.12 and M7.13 on synthetic tables that must give each verdict."""
 from __future__ import annotations
 
 import sys
@@ -24,7 +24,8 @@ def points(program: str, factor: str, x: str, speeds: Speeds, **more: object) ->
         for at, speed in by_x.items():
             point: Point = {"program": program, "series": name, "scheduler_said": name.split(":")[0],
                             factor: name, x: at, **more}
-            out.append((point, {"throughput": ("1/s", speed), "latency_p50_ns": ("ns", 1e9 / speed)}))
+            out.append((point, {"throughput": ("1/s", speed), "latency_p50_ns": ("ns", 1e9 / speed),
+                                "latency_p99_ns": ("ns", 2e9 / speed)}))
     return out
 
 
@@ -75,6 +76,26 @@ class Stages(Queues):
             return {"staged": {30000: low, 300000: 3e5, 600000: staged},
                     "sharded": {30000: 3e4, 300000: 3e5, 600000: sharded}}
         self.each(make, of(2e4, 2.9e5, 2e5), of(3e4, 2e5, 3e5), {"staged": {30000: 2e4}})
+
+
+class Sets(Queues):
+    row = "M7.12"
+
+    def test_verdicts(self) -> None:
+        def make(speeds: Speeds) -> list[tuple[Point, Metrics]]:
+            return points("packet", "scheduler", "workers", speeds)
+        slow, fast = {5: 1e5, 20: 1e5}, {5: 1e5, 20: 2e5}
+        self.each(make, {"fifo": slow, "lifo": fast}, {"fifo": fast, "lifo": slow}, {"fifo": {1: 1e5}, "lifo": {1: 1e5}})
+
+
+class Bimodal(Queues):
+    row = "M7.13"
+
+    def test_verdicts(self) -> None:
+        def make(speeds: Speeds) -> list[tuple[Point, Metrics]]:
+            return points("packet", "scheduler", "workers", speeds)
+        slow, fast = {5: 1e5, 20: 1e5}, {5: 1e5, 20: 2e5}
+        self.each(make, {"fifo": fast, "lifo": slow}, {"fifo": slow, "lifo": fast}, {"fifo": {1: 1e5}, "lifo": {1: 1e5}})
 
 
 if __name__ == "__main__":
