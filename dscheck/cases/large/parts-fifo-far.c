@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
-/* Large: no bound, and no end in sight.  A --budget explores a part, and the answer is *incomplete*: no proof. */
-**A worker watches a timer that is far away;
-another one makes X private and hogs;
-a third one, whose search the hog *relied on,
-    finds something else.X must be found all the same : the watch over the timer is no watch over X.* /
+ *
+ * A worker watches a timer that is far away; another one makes X private and hogs; a third one, whose search the hog
+ * relied on, finds something else. X must be found all the same: the watch over the timer is no watch over X.
+ *
+ * Large: no bound, and no end in sight.  A --budget explores a part, and the answer is *incomplete*: no proof.
+ */
 #include "../parts-case.h"
 #include "fifo/fifo.c"
 #include "dscheck/stub_core.c"
 
-        static void far_timer(void)
+static void far_timer(void)
 {
     stub_earliest = STUB_FAR;
 }
