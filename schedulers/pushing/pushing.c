@@ -11,8 +11,9 @@
  *   queue=      a worker's queue, see parts/pushed.h: a list under a lock; the stub queue with nodes; the same, intrusive;
  *               that of Nemesis
  *
- * Without an argument this is the default of 000 §3.2: staging queue, Nemesis queues with a lock for thieves, who try the
- * longest busy first, transient stealing, workers that block when idle (spin_us=0 of the core).
+ * Without an argument this is the default of 000 §3.2, but for its background queue and its levels of priority: staging
+ * queue, Nemesis queues with a lock for thieves, who try the longest busy first, transient stealing. With idle=block of the
+ * core, workers block when idle.
  *
  * Invariant: a fibre given to ready() is in exactly one queue, a worker's or the staging one, until next(), steal() or
  * drain() takes it out. A worker that has left still has a queue, which anybody empties: who pushes may have seen it there.
