@@ -30,8 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "link.h"
-#include "spin.h"
+#include "link_shared.h"
 
 struct tn_mpsc_stub {
     _Alignas(TN_CACHE_LINE) _Atomic(struct tn_link *) tail; /* written by producers */
@@ -39,12 +38,6 @@ struct tn_mpsc_stub {
     _Alignas(TN_CACHE_LINE) _Atomic(struct tn_link *) head;
     struct tn_link stub;
 };
-
-/* A link's field, as those see it who write and read it at once. */
-static inline _Atomic(struct tn_link *) *tn_mpsc_next_(struct tn_link *link)
-{
-    return (_Atomic(struct tn_link *) *)&link->next;
-}
 
 static inline void tn_mpsc_stub_init(struct tn_mpsc_stub *q)
 {
@@ -56,20 +49,9 @@ static inline void tn_mpsc_stub_init(struct tn_mpsc_stub *q)
 /* Any thread. */
 static inline void tn_mpsc_stub_push(struct tn_mpsc_stub *q, struct tn_link *link)
 {
-    atomic_store_explicit(tn_mpsc_next_(link), NULL, memory_order_relaxed);                /* relaxed: R1 */
+    atomic_store_explicit(tn_link_next_(link), NULL, memory_order_relaxed);                /* relaxed: R1 */
     struct tn_link *last = atomic_exchange_explicit(&q->tail, link, memory_order_acq_rel); /* R1 A1 */
-    atomic_store_explicit(tn_mpsc_next_(last), link, memory_order_release);                /* R0 */
-}
-
-/* The successor of a node that has one, or is about to. */
-static inline struct tn_link *tn_mpsc_follow_(struct tn_link *link)
-{
-    struct tn_link *next;
-    unsigned spins = 0;
-
-    while ((next = atomic_load_explicit(tn_mpsc_next_(link), memory_order_acquire)) == NULL) /* A0 */
-        tn_spin_wait(&spins);
-    return next;
+    atomic_store_explicit(tn_link_next_(last), link, memory_order_release);                /* R0 */
 }
 
 /* The consumer only.  The oldest; NULL when empty.  Waits for a producer that is half-way in its push. */
@@ -82,14 +64,14 @@ static inline struct tn_link *tn_mpsc_stub_pop(struct tn_mpsc_stub *q)
     if (first == &q->stub) {
         if (atomic_load_explicit(&q->tail, memory_order_relaxed) == &q->stub)
             return NULL;
-        first = tn_mpsc_follow_(first);
+        first = tn_link_await_(tn_link_next_(first));
         atomic_store_explicit(&q->head, first, memory_order_relaxed); /* relaxed: A1 */
     }
-    next = atomic_load_explicit(tn_mpsc_next_(first), memory_order_acquire); /* A0 */
+    next = atomic_load_explicit(tn_link_next_(first), memory_order_acquire); /* A0 */
     if (next == NULL) {
         if (atomic_load_explicit(&q->tail, memory_order_relaxed) == first)
             tn_mpsc_stub_push(q, &q->stub);
-        next = tn_mpsc_follow_(first);
+        next = tn_link_await_(tn_link_next_(first));
     }
     atomic_store_explicit(&q->head, next, memory_order_relaxed); /* relaxed: others take it as a hint */
     first->next = NULL;

@@ -29,8 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "link.h"
-#include "spin.h"
+#include "link_shared.h"
 
 struct tn_nemesis {
     _Alignas(TN_CACHE_LINE) _Atomic(struct tn_link *) tail; /* written by all */
@@ -43,28 +42,12 @@ static inline void tn_nemesis_init(struct tn_nemesis *q)
     atomic_init(&q->head, NULL);
 }
 
-static inline _Atomic(struct tn_link *) *tn_nemesis_next_(struct tn_link *link)
-{
-    return (_Atomic(struct tn_link *) *)&link->next;
-}
-
 /* Any thread. */
 static inline void tn_nemesis_push(struct tn_nemesis *q, struct tn_link *link)
 {
-    atomic_store_explicit(tn_nemesis_next_(link), NULL, memory_order_relaxed);             /* relaxed: R1 */
+    atomic_store_explicit(tn_link_next_(link), NULL, memory_order_relaxed);                /* relaxed: R1 */
     struct tn_link *last = atomic_exchange_explicit(&q->tail, link, memory_order_acq_rel); /* R1 A1 */
-    atomic_store_explicit(last == NULL ? &q->head : tn_nemesis_next_(last), link, memory_order_release); /* R0 */
-}
-
-/* What somebody is about to store. */
-static inline struct tn_link *tn_nemesis_await_(_Atomic(struct tn_link *) *at)
-{
-    struct tn_link *link;
-    unsigned spins = 0;
-
-    while ((link = atomic_load_explicit(at, memory_order_acquire)) == NULL) /* A0 */
-        tn_spin_wait(&spins);
-    return link;
+    atomic_store_explicit(last == NULL ? &q->head : tn_link_next_(last), link, memory_order_release); /* R0 */
 }
 
 /* Anyone.  A push that happened before is seen, unless its item is gone. */
@@ -78,15 +61,15 @@ static inline struct tn_link *tn_nemesis_pop(struct tn_nemesis *q)
 {
     if (tn_nemesis_empty(q))
         return NULL;
-    struct tn_link *first = tn_nemesis_await_(&q->head);
-    struct tn_link *next = atomic_load_explicit(tn_nemesis_next_(first), memory_order_acquire); /* A0 */
+    struct tn_link *first = tn_link_await_(&q->head);
+    struct tn_link *next = atomic_load_explicit(tn_link_next_(first), memory_order_acquire); /* A0 */
     if (next == NULL) {
         struct tn_link *last = first;
         atomic_store_explicit(&q->head, NULL, memory_order_relaxed);                             /* relaxed: R1 */
         if (atomic_compare_exchange_strong_explicit(&q->tail, &last, NULL, memory_order_acq_rel, /* R1 A1 */
                                                     memory_order_relaxed)) /* relaxed: only waits for the other */
             return first;
-        next = tn_nemesis_await_(tn_nemesis_next_(first));
+        next = tn_link_await_(tn_link_next_(first));
     }
     atomic_store_explicit(&q->head, next, memory_order_relaxed); /* relaxed: its own (3) */
     first->next = NULL;

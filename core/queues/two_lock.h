@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "link.h"
+#include "link_shared.h"
 #include "spinlock.h"
 
 struct tn_two_lock {
@@ -35,11 +35,6 @@ struct tn_two_lock {
     struct tn_link stub;
     _Atomic(struct tn_link *) head; /* written under head_lock; others take it as a hint */
 };
-
-static inline _Atomic(struct tn_link *) *tn_two_lock_next_(struct tn_link *link)
-{
-    return (_Atomic(struct tn_link *) *)&link->next;
-}
 
 static inline void tn_two_lock_init(struct tn_two_lock *q)
 {
@@ -53,9 +48,9 @@ static inline void tn_two_lock_init(struct tn_two_lock *q)
 /* Any thread. */
 static inline void tn_two_lock_push(struct tn_two_lock *q, struct tn_link *link)
 {
-    atomic_store_explicit(tn_two_lock_next_(link), NULL, memory_order_release); /* R1, if it is the stub */
+    atomic_store_explicit(tn_link_next_(link), NULL, memory_order_release); /* R1, if it is the stub */
     tn_spinlock_lock(&q->tail_lock);
-    atomic_store_explicit(tn_two_lock_next_(q->tail), link, memory_order_release); /* R0 */
+    atomic_store_explicit(tn_link_next_(q->tail), link, memory_order_release); /* R0 */
     q->tail = link;
     tn_spinlock_unlock(&q->tail_lock);
 }
@@ -63,8 +58,8 @@ static inline void tn_two_lock_push(struct tn_two_lock *q, struct tn_link *link)
 /* Anyone.  A push that happened before is seen: if the stub has been put back meanwhile, so is that head had left it. */
 static inline bool tn_two_lock_empty(struct tn_two_lock *q)
 {
-    return atomic_load_explicit(tn_two_lock_next_(&q->stub), memory_order_acquire) == NULL && /* A1 */
-           atomic_load_explicit(&q->head, memory_order_relaxed) == &q->stub;                  /* relaxed: A1 */
+    return atomic_load_explicit(tn_link_next_(&q->stub), memory_order_acquire) == NULL && /* A1 */
+           atomic_load_explicit(&q->head, memory_order_relaxed) == &q->stub;              /* relaxed: A1 */
 }
 
 /* Any thread.  The oldest; NULL when empty. */
@@ -75,15 +70,15 @@ static inline struct tn_link *tn_two_lock_pop(struct tn_two_lock *q)
     tn_spinlock_lock(&q->head_lock);
     struct tn_link *first = atomic_load_explicit(&q->head, memory_order_relaxed); /* relaxed: under the lock */
     if (first == &q->stub) {
-        first = atomic_load_explicit(tn_two_lock_next_(first), memory_order_acquire); /* A0 */
+        first = atomic_load_explicit(tn_link_next_(first), memory_order_acquire); /* A0 */
         if (first != NULL)
             atomic_store_explicit(&q->head, first, memory_order_relaxed); /* relaxed: R1 */
     }
     if (first != NULL) {
-        struct tn_link *next = atomic_load_explicit(tn_two_lock_next_(first), memory_order_acquire); /* A0 */
+        struct tn_link *next = atomic_load_explicit(tn_link_next_(first), memory_order_acquire); /* A0 */
         if (next == NULL) { /* the last, or it was: then the stub lies behind others, which is as good */
             tn_two_lock_push(q, &q->stub);
-            next = atomic_load_explicit(tn_two_lock_next_(first), memory_order_acquire); /* A0 */
+            next = atomic_load_explicit(tn_link_next_(first), memory_order_acquire); /* A0 */
         }
         atomic_store_explicit(&q->head, next, memory_order_relaxed); /* relaxed: under the lock */
         first->next = NULL;
