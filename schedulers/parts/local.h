@@ -37,6 +37,7 @@
 #include "scheduler.h"
 #include "biased.h"
 #include "choices.h"
+#include "stuck.h"
 #include "victims.h"
 #include "queues/locked.h"
 #include "queues/mpmc_ring.h"
@@ -92,9 +93,7 @@ struct local_worker {
     struct local_chain *chain;   /* full=chain, else NULL; constant */
     struct local_outgrown *outgrown;
 
-    /* thieves: since when the owner has not moved */
-    _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) seen_seq;
-    _Atomic(uint64_t) seen_at;
+    struct tn_stuck_seen seen; /* thieves: at which turn of the lock */
 
     /* request: whom to steal from (REQUEST_NEW, index + 1), written by any; whether a ticket of this worker is out */
     _Atomic(uint32_t) target, ticket;

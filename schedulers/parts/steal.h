@@ -43,12 +43,7 @@ static void local_own(struct tn_worker *me, struct tn_fibre *f)
 static bool local_hogged(struct local_worker *v)
 {
     uint32_t seq = atomic_load_explicit(&v->lock.seq, memory_order_relaxed); /* relaxed: compared only */
-    tn_time now = tn_now();
-    if (atomic_load_explicit(&v->seen_seq, memory_order_acquire) == seq)                           /* H0 acquire */
-        return (int64_t)(now - atomic_load_explicit(&v->seen_at, memory_order_relaxed)) >= HOG_NS; /* relaxed: H0 */
-    atomic_store_explicit(&v->seen_at, now, memory_order_relaxed);                                 /* relaxed: H0 */
-    atomic_store_explicit(&v->seen_seq, seq, memory_order_release);                                /* H0 release */
-    return false;
+    return tn_stuck_at(&v->seen, seq, HOG_NS);
 }
 
 /* Take what a hog holds: the older half of its private part, or of its soft yields. */

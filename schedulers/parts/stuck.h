@@ -8,10 +8,15 @@
 
 #include "scheduler.h"
 
+/* Since when the owner has not moved; lookers write. */
+struct tn_stuck_seen {
+    _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) turn;
+    _Atomic(uint64_t) at;
+};
+
 struct tn_stuck {
-    _Atomic(uint32_t) turn;                         /* owner writes */
-    _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) seen; /* lookers write */
-    _Atomic(uint64_t) seen_at;
+    _Atomic(uint32_t) turn; /* owner writes */
+    struct tn_stuck_seen seen;
 };
 
 /* Owner: at each scheduling point. */
@@ -21,16 +26,22 @@ static inline void tn_stuck_turn(struct tn_stuck *s)
     atomic_store_explicit(&s->turn, atomic_load_explicit(&s->turn, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* Anyone: was it at no scheduling point for `ns`? The first look only begins to measure. */
+/* Anyone: was `turn` the owner's for `ns`? The first look only begins to measure. */
+static inline bool tn_stuck_at(struct tn_stuck_seen *seen, uint32_t turn, int64_t ns)
+{
+    tn_time now = tn_now();
+    if (atomic_load_explicit(&seen->turn, memory_order_acquire) == turn)                     /* H0 acquire */
+        return (int64_t)(now - atomic_load_explicit(&seen->at, memory_order_relaxed)) >= ns; /* relaxed: H0 */
+    atomic_store_explicit(&seen->at, now, memory_order_relaxed);                             /* relaxed: H0 */
+    atomic_store_explicit(&seen->turn, turn, memory_order_release);                          /* H0 release */
+    return false;
+}
+
+/* Anyone: was it at no scheduling point for `ns`? */
 static inline bool tn_stuck_since(struct tn_stuck *s, int64_t ns)
 {
-    uint32_t turn = atomic_load_explicit(&s->turn, memory_order_relaxed); /* relaxed: compared only */
-    tn_time now = tn_now();
-    if (atomic_load_explicit(&s->seen, memory_order_acquire) == turn)                          /* H1 acquire */
-        return (int64_t)(now - atomic_load_explicit(&s->seen_at, memory_order_relaxed)) >= ns; /* relaxed: H1 */
-    atomic_store_explicit(&s->seen_at, now, memory_order_relaxed);                             /* relaxed: H1 */
-    atomic_store_explicit(&s->seen, turn, memory_order_release);                               /* H1 release */
-    return false;
+    return tn_stuck_at(&s->seen, atomic_load_explicit(&s->turn, memory_order_relaxed),
+                       ns); /* relaxed: compared only */
 }
 
 #endif
