@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,28 +25,33 @@ enum { DONE_SHIFT = 52 }; /* the fixed point of `done` below */
 
 static struct shared {
     pthread_mutex_t lock; /* of all that is not atomic; robust, since processes may be killed */
-    atomic_int idle;      /* processes that may still be made */
-    int live, unwritten;  /* that have work; and that have not written their part of this checkpoint */
+    sem_t news;           /* for who is hungry: there is a part, or the end has come */
+    atomic_int hungry;    /* processes that have no work */
+    atomic_int live;      /* that have; with the lock, but for who only looks */
+    int unwritten;        /* that have not written their part of this checkpoint */
     atomic_int checkpoint, stop, bug, incomplete, lost;
     atomic_ullong executions, blocked, events, done; /* so far, of everybody */
     atomic_uint threads, conflicts;
-    uint64_t ended_executions, ended_blocked, ended_events; /* of those that have ended, here or before we resumed */
+    uint64_t ended_executions, ended_blocked, ended_events; /* of parts that are done, here or before we resumed */
     uint64_t resumed;                                       /* executions before we resumed */
     double seconds, last;                                   /* before this run; when the last checkpoint was begun */
     struct head head;                                       /* of the checkpoint under way */
     uint64_t written;                                       /* bytes of the parts in `parts_file` */
     unsigned parts;
     struct part part[PARTS_MAX];
-    unsigned kept, untaken; /* parts of the file that we resumed from; the first that nobody has taken yet */
+    unsigned kept, untaken; /* parts to be taken, of the file that we resumed from or given; the first of them */
     struct part old[PARTS_MAX];
+    uint64_t given;         /* bytes of the parts in `given_file` */
     bool final;             /* the checkpoint under way is the last one of this run */
     bool in_old[PARTS_MAX]; /* whether the checkpoint under way has that part as it was */
 } * shared;
 
 static uint8_t *seen;
-static int parts_file = -1, checkpoint; /* the latest one that this process has written its part of */
-static bool child;
-static double began;
+static int parts_file = -1, given_file = -1;
+static int checkpoint; /* the latest one that this process has written its part of, or had no part in */
+static bool works = true, child;
+static int unborn; /* of the first process: those that it has still to make */
+static double began, shown;
 static struct run_result told; /* what this process has added to the sums so far */
 static double told_done;
 
@@ -163,6 +169,28 @@ static void begin(void)
         assemble();
 }
 
+/* Appends what is still to be tried to a file in memory. */
+static struct part put_part(int file, uint64_t *end)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct stream s = {open_memstream(&text, &size), false};
+    if (s.file == NULL)
+        abort();
+    run_stream(&s);
+    fclose(s.file);
+    struct part p = {file, *end, size};
+    for (size_t at = 0; at < size;) {
+        ssize_t put = pwrite(file, text + at, size - at, (off_t)(p.at + at));
+        if (put <= 0)
+            abort();
+        at += (size_t)put;
+    }
+    *end += size;
+    free(text);
+    return p;
+}
+
 /* This process's part of the checkpoint under way.  With the lock. */
 static void write_part(bool ended)
 {
@@ -170,23 +198,7 @@ static void write_part(bool ended)
     if (!ended) {
         if (shared->parts == PARTS_MAX)
             abort();
-        char *text = NULL;
-        size_t size = 0;
-        struct stream s = {open_memstream(&text, &size), false};
-        if (s.file == NULL)
-            abort();
-        run_stream(&s);
-        fclose(s.file);
-        struct part *p = &shared->part[shared->parts++];
-        *p = (struct part){parts_file, shared->written, size};
-        for (size_t at = 0; at < size;) {
-            ssize_t put = pwrite(parts_file, text + at, size - at, (off_t)(shared->written + at));
-            if (put <= 0)
-                abort();
-            at += (size_t)put;
-        }
-        shared->written += size;
-        free(text);
+        shared->part[shared->parts++] = put_part(parts_file, &shared->written);
     }
     struct head *h = &shared->head;
     h->executions += run_result.executions;
@@ -215,23 +227,55 @@ static void checkpoint_tick(void)
 
 /* ---- the processes ---- */
 
-/* A part of the checkpoint that we resumed from; its process has come to its end otherwise. */
-bool run_more(void)
+static void stop_all(int how)
 {
-    if (shared->untaken >= shared->kept)
-        return false;
-    lock();
-    bool any = shared->untaken < shared->kept && !atomic_load(&shared->stop);
-    struct part p = {0};
-    if (any) {
-        p = shared->old[shared->untaken];
-        if (behind())
-            shared->in_old[shared->untaken] = false; /* it will be in our part */
-        shared->untaken++;
+    int none = 0;
+    atomic_compare_exchange_strong(&shared->stop, &none, how);
+}
+
+/* Whoever is not the first process would tell nobody of its end: the first one looks. */
+static void look_after(void)
+{
+    if (run_interrupted == 1)
+        stop_all(1);
+    if (child)
+        return;
+    int status;
+    while (waitpid(-1, &status, WNOHANG) > 0)
+        if (status != 0) {
+            atomic_store(&shared->lost, 1);
+            stop_all(3);
+        }
+    if (run_options.seconds > 0 && jobs_now() - began > run_options.seconds)
+        stop_all(2);
+    if (jobs_options.progress && jobs_now() - shown > 1) {
+        if (shown > 0)
+            show();
+        shown = jobs_now();
     }
-    unlock();
-    if (!any)
-        return false;
+}
+
+/* This process has nothing left to try, or leaves the rest to others.  With the lock. */
+static void rest(void)
+{
+    struct run_result *r = &run_result;
+    if (behind())
+        write_part(true);
+    shared->ended_executions += r->executions;
+    shared->ended_blocked += r->blocked;
+    shared->ended_events += r->events;
+    r->executions = r->blocked = r->events = 0;
+    told = *r;
+    works = false;
+    if (atomic_fetch_sub(&shared->live, 1) == 1)
+        for (int i = 0; i < jobs_options.processes; i++)
+            sem_post(&shared->news);
+}
+
+/* With the lock. */
+static void take(void)
+{
+    struct part p = shared->old[shared->untaken++];
     char *text = malloc(p.size + 1);
     if (text == NULL || pread(p.file, text, p.size, (off_t)p.at) != (ssize_t)p.size)
         abort();
@@ -241,70 +285,95 @@ bool run_more(void)
     run_stream(&s);
     fclose(s.file);
     free(text);
-    told_done = search_done(); /* what was done before has been told */
-    return true;
+    told_done = search_done();                     /* what was done before has been told */
+    checkpoint = atomic_load(&shared->checkpoint); /* the one under way has that part as it was, or in its giver's */
+    works = true;
+    atomic_fetch_add(&shared->live, 1);
 }
 
+bool run_more(void)
+{
+    enum { PATIENCE_MS = 20 }; /* until one looks after the others again */
+    tell();
+    lock();
+    if (works)
+        rest();
+    unlock();
+    atomic_fetch_add(&shared->hungry, 1);
+    for (;;) {
+        lock();
+        bool any = shared->untaken < shared->kept && !atomic_load(&shared->stop);
+        bool over = !any && (atomic_load(&shared->live) == 0 || atomic_load(&shared->stop));
+        if (any)
+            take();
+        unlock();
+        if (any || over) {
+            atomic_fetch_sub(&shared->hungry, 1);
+            return any;
+        }
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += PATIENCE_MS * 1000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_nsec -= 1000000000;
+            until.tv_sec++;
+        }
+        sem_timedwait(&shared->news, &until);
+        look_after();
+    }
+}
+
+/* Another process that is hungry. */
 static void maybe_fork(void)
 {
-    static double last; /* a new process costs some milliseconds: it shall have more to do than that */
-    enum { LEAST_MS = 20 };
-    int n = atomic_load(&shared->idle);
-    bool parts = shared->untaken < shared->kept;
+    enum { LEAST_MS = 10 }; /* it costs some milliseconds: there shall be more to do than that */
+    static double last;
     if (last == 0)
         last = began;
-    if (n <= 0 || (jobs_now() - last) * 1e3 < LEAST_MS || (!parts && !search_splits()))
+    bool enough = search_splits() || shared->untaken < shared->kept;
+    if (unborn == 0 || !enough || (jobs_now() - last) * 1e3 < LEAST_MS)
         return;
-    lock();
-    if (behind() || !atomic_compare_exchange_strong(&shared->idle, &n, n - 1)) {
-        unlock();
-        return;
-    }
-    shared->live++;
-    unlock();
     fflush(stdout);
     tell();
     last = jobs_now();
     pid_t pid = fork();
-    if (pid < 0) {
-        lock();
-        if (behind())
-            shared->unwritten--;
-        shared->live--;
-        unlock();
-        atomic_fetch_add(&shared->idle, 1);
+    if (pid > 0)
+        unborn--;
+    if (pid != 0)
         return;
-    }
-    if (pid == 0) {
-        watch_start();
-        child = true;
-        jobs_options.progress = false;
-        run_result.executions = run_result.blocked = run_result.events = 0;
-        told = run_result;
-        if (parts) {
-            search_clear();
-            return;
-        }
-    }
-    if (!parts)
-        search_split(pid == 0);
+    watch_start();
+    child = true;
+    works = false;
+    unborn = 0;
+    jobs_options.progress = false;
+    run_result.executions = run_result.blocked = run_result.events = 0;
+    told = run_result;
+    search_clear();
 }
 
-static void stop_all(int how)
+/* Half of what is still to be tried, for who has nothing. */
+static void maybe_give(void)
 {
-    int none = 0;
-    atomic_compare_exchange_strong(&shared->stop, &none, how);
+    int waiting = (int)(shared->kept - shared->untaken);
+    if (!works || atomic_load(&shared->hungry) <= waiting || !search_splits())
+        return;
+    lock();
+    if (shared->untaken == shared->kept && shared->unwritten == 0)
+        shared->untaken = shared->kept = 0, shared->given = 0;
+    if (!behind() && !atomic_load(&shared->stop) && shared->kept < PARTS_MAX) {
+        search_split(true);
+        shared->in_old[shared->kept] = false; /* it is in this one's own */
+        shared->old[shared->kept++] = put_part(given_file, &shared->given);
+        search_split(false);
+        sem_post(&shared->news);
+    }
+    unlock();
 }
 
 void run_tick(void)
 {
-    static double last;
-    double at = jobs_now();
     tell();
-    if (run_interrupted == 1)
-        stop_all(1);
-    if (run_options.seconds > 0 && at - began > run_options.seconds)
-        stop_all(2);
+    look_after();
     if (run_options.budget != 0 && atomic_load(&shared->executions) - shared->resumed >= run_options.budget)
         stop_all(2);
     if (atomic_load(&shared->stop)) {
@@ -313,11 +382,7 @@ void run_tick(void)
     }
     checkpoint_tick();
     maybe_fork();
-    if (jobs_options.progress && at - last > 1) {
-        if (last > 0)
-            show();
-        last = at;
-    }
+    maybe_give();
 }
 
 /* ---- beginning and end ---- */
@@ -335,9 +400,12 @@ void jobs_init(void)
     pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&shared->lock, &a);
-    atomic_store(&shared->idle, run_options.strategy == EXHAUSTIVE ? jobs_options.processes - 1 : 0);
+    sem_init(&shared->news, 1, 0);
+    unborn = run_options.strategy == EXHAUSTIVE ? jobs_options.processes - 1 : 0;
     shared->live = 1;
     shared->last = began;
+    if (unborn > 0 && (given_file = memfd_create("given", MFD_CLOEXEC)) < 0)
+        exit(99);
     if (jobs_options.checkpoint == NULL)
         return;
     parts_file = memfd_create("parts", MFD_CLOEXEC);
@@ -380,31 +448,13 @@ static bool stopped_to_go_on(void)
     return how == 1 || how == 2;
 }
 
-/* Whoever forked others waits for them; the first process tells of them meanwhile. */
+/* Nobody has work any more, or all leave it. */
 static void await_others(void)
 {
-    for (;;) {
-        int status;
-        pid_t pid = waitpid(-1, &status, child ? 0 : WNOHANG);
-        if (pid < 0 && errno != EINTR)
-            return;
-        if (pid > 0 && status != 0) {
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, 0)) > 0 || errno == EINTR;)
+        if (pid > 0 && status != 0)
             atomic_store(&shared->lost, 1);
-            stop_all(3);
-        }
-        if (pid != 0)
-            continue;
-        nanosleep(&(struct timespec){0, 20000000}, NULL);
-        static double last;
-        if (run_interrupted == 1)
-            stop_all(1);
-        if (run_options.seconds > 0 && jobs_now() - began > run_options.seconds)
-            stop_all(2);
-        if (jobs_options.progress && jobs_now() - last > 1) {
-            last = jobs_now();
-            show();
-        }
-    }
 }
 
 void jobs_end(void)
@@ -414,26 +464,22 @@ void jobs_end(void)
     if (r->incomplete && run_interrupted != 2)
         stop_all(run_interrupted == 1 ? 1 : 2);
     lock();
-    if (jobs_options.checkpoint != NULL) {
-        bool left = r->incomplete && stopped_to_go_on();
-        if (left && !shared->final) {
+    if (works && r->incomplete && stopped_to_go_on() && jobs_options.checkpoint != NULL) {
+        if (!shared->final) {
             shared->final = true;
             begin();
         }
         if (behind())
-            write_part(!left);
+            write_part(false);
     }
-    shared->live--;
-    shared->ended_executions += r->executions;
-    shared->ended_blocked += r->blocked;
-    shared->ended_events += r->events;
-    unlock();
     if (r->incomplete)
         atomic_store(&shared->incomplete, 1);
-    atomic_fetch_add(&shared->idle, 1);
-    await_others();
+    if (works)
+        rest();
+    unlock();
     if (child)
         _exit(0);
+    await_others();
     if (jobs_options.checkpoint != NULL && !shared->final && atomic_load(&shared->bug) == 0 && !jobs_lost())
         begin(); /* nobody is left: the end of it */
     if (jobs_options.progress && jobs_now() - began > 1)

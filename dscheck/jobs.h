@@ -2,14 +2,14 @@
 /*
  * One exploration by several processes, and what outlives them: progress, budgets, the checkpoint.
  *
- * Who has work forks when another process may run, and keeps half of its stack (search_split).  What they have in
- * common lies in shared memory.
+ * A part is what somebody has still to try, as bytes (run_stream).  Who has nothing to try is hungry, and takes the next
+ * part that lies there; who has work gives a half of it while somebody is hungry (search_split).  The first process makes
+ * the others once it is worth it: they begin hungry.  What all have in common lies in shared memory.
  *
- * A checkpoint is a number of parts: what a process has still to try (search_stream), and what was executed so far.  Parts
- * must fit together, so each process writes its own between two executions, before it forks again; a process that has
- * ended has no part, one that was forked has its parent's place in line.  Whoever writes the last part puts the file
- * together, beside the old one, and renames it.  To resume is to hand the parts out again, to as many processes as there
- * are now.
+ * A checkpoint is a number of parts as well, which must fit together: all that have work write theirs, each between two
+ * executions and before it gives anything again; what lies there to be taken is of it as it is; who takes a part meanwhile
+ * has none of its own.  Whoever writes the last one puts the file together, beside the old one, and renames it.  To
+ * resume is to lay the parts out, for as many processes as there are now.
  */
 #ifndef DSCHECK_JOBS_H
 #define DSCHECK_JOBS_H

@@ -368,7 +368,8 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
         from = in_cur->pc;
     if (from > (uint64_t)in_object.base && from <= (uint64_t)in_object.text_end) { /* not so: a thread's end */
         q.pc = (uint32_t)(from - 1 - (uint64_t)in_object.base);
-        run_seen[q.pc] = 1;
+        if (!run_seen[q.pc]) /* all processes share it: a store for each event would make them wait for each other */
+            run_seen[q.pc] = 1;
     }
     if (!add_looking() && q.op == OP_YIELD) {
         in_cur->ret = 0;

@@ -65,7 +65,7 @@ void run_waiting(char *text, size_t size); /* who waits for what */
 
 extern volatile int run_interrupted;
 void run_tick(void); /* now and then: progress, time, splitting; run.c calls it */
-bool run_more(void); /* nothing is left to try: loads (run_stream) what is, if there is any; run.c calls it */
+bool run_more(void); /* nothing is left to try here: waits for what there is elsewhere, and loads it (run_stream) */
 void run_stream(struct stream *s); /* what is still to be tried, between two executions */
 extern uint8_t *run_seen;          /* a byte for each of the code: whether an operation there was executed */
 

@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum item_kind { READ, PLACE, REVISIT, STEAL, ELSEWHERE /* another process has it */ };
+enum item_kind { READ, PLACE, REVISIT, STEAL };
+enum { OURS, ELSEWHERE /* another process has it */, APART /* not what is being given away */ };
 enum { SHARD_LEVEL = 3 };
 
 unsigned search_shard, search_shards = 1;
 
 struct item {
-    uint8_t kind, choice, level;
+    uint8_t kind, choice, level, whose;
     uint16_t e, other, r; /* other: the write to read, or the one to come after */
     uint32_t n;           /* the graph's size then */
     uint32_t id;          /* a digest of how the graph is reached, the same in every process */
@@ -357,8 +358,6 @@ static bool apply(const struct item *i)
         if (!made)
             return false;
         break;
-    case ELSEWHERE:
-        return false;
     case REVISIT:
         if (!is_write(s)) /* it has turned out to wait */
             return false;
@@ -381,7 +380,7 @@ bool search_next(void)
         if (top == 0)
             return false;
         struct item i = items[--top];
-        if (i.kind == ELSEWHERE)
+        if (i.whose != OURS)
             continue;
         level = i.level;
         id = i.id;
@@ -406,20 +405,25 @@ bool search_splits(void)
 {
     unsigned ours = 0;
     for (uint32_t i = 0; i < top && ours < 2; i++)
-        ours += items[i].kind != ELSEWHERE;
+        ours += items[i].whose == OURS;
     return ours == 2;
 }
 
 /* The older an item, the more there is behind it: of the two halves each has every other one. */
-void search_split(bool older)
+void search_split(bool give)
 {
-    bool mine = older;
+    static float own;
+    bool apart = true;
     for (uint32_t i = 0; i < top; i++)
-        if (items[i].kind != ELSEWHERE) {
-            if (!mine)
-                items[i].kind = ELSEWHERE;
-            mine = !mine;
+        if (!give && items[i].whose != ELSEWHERE) {
+            items[i].whose = items[i].whose == APART ? OURS : ELSEWHERE;
+        } else if (give && items[i].whose == OURS) {
+            items[i].whose = apart ? APART : OURS;
+            apart = !apart;
         }
+    if (give)
+        own = weight;
+    weight = give ? 0 : own; /* the branch at hand stays here */
 }
 
 void search_clear(void)
@@ -464,6 +468,9 @@ void search_stream(struct stream *s)
     }
     stream(s, &weight, sizeof(weight));
     stream(s, items, top * sizeof(*items));
+    for (uint32_t i = 0; s->loads && i < top; i++)
+        if (items[i].whose == APART)
+            items[i].whose = ELSEWHERE;
     for (unsigned d = 0; d < depth; d++) {
         if (d == frames_made && (frames[frames_made++] = calloc(1, sizeof(struct frame))) == NULL)
             abort();

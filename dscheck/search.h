@@ -47,12 +47,11 @@ void search_settle(uint16_t e, uint16_t rf, unsigned choice);
 /* A revisited read-modify-write that would store what it read turns out to be no loop: it writes. */
 void search_write_part(uint16_t e);
 
-/* Of two processes that have the same stack, each goes on with a half of it, one of them with that of the oldest item. */
-bool search_splits(void);
-void search_split(bool older);
-
 /* What is still to be tried, between two executions. */
 void search_stream(struct stream *s);
+/* A half of it for another process: true; search_stream(); false, and from then on the other half is what is left here. */
+bool search_splits(void); /* there are two to be had */
+void search_split(bool give);
 void search_clear(void); /* nothing is */
 
 extern unsigned search_shard, search_shards; /* this one, of so many */
