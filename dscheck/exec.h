@@ -38,15 +38,15 @@ struct undo {
     uint8_t size;
 };
 
-struct state {
+struct state { /* what each event needs comes first, the arrays last */
     bool pending;
     struct request q;
-    unsigned records;
+    uint16_t done, latest; /* events in this execution; the latest one's slot */
+    uint16_t wrote;        /* how many of the events to be repeated come before the last one that writes */
+    int priority;
+    unsigned records, undos, beens;
     uint32_t used;
-    struct record record[RECORDS];
-    char kept[RECORD_BYTES];
-    struct undo undo[UNDOS]; /* since the first record */
-    unsigned undos;
+    bool failed, stopped;
     /* With --retry-as-await: what it has read in this turn of a loop, without having written, and whether the turn has
      * failed: by a compare-and-exchange, or since a location that was read twice had changed.  Who then comes back to
      * such a place stops: the same thread will be found, in another execution, to start that turn later. */
@@ -56,10 +56,9 @@ struct state {
         uint32_t pc;
         uint16_t loc;
     } been[RECORDS];
-    unsigned beens;
-    bool failed, stopped;
-    uint16_t done, latest; /* events in this execution; the latest one's slot */
-    int priority;
+    struct record record[RECORDS];
+    struct undo undo[UNDOS]; /* since the first record */
+    char kept[RECORD_BYTES];
 };
 
 extern struct state *exec_state; /* of each thread */

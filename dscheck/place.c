@@ -55,18 +55,51 @@ uint64_t place_address(uint16_t loc)
     return location[loc].at;
 }
 
+/* memcpy() of a size that the compiler knows: one instruction. */
 uint64_t place_fetch(uint64_t at, unsigned log)
 {
     uint64_t v = 0;
-    if (log == 4)
-        return in_wide_number((void *)at);
-    memcpy(&v, (void *)at, (size_t)1 << log);
+    const void *from = (const void *)at;
+    switch (log) {
+    case 0:
+        memcpy(&v, from, 1);
+        break;
+    case 1:
+        memcpy(&v, from, 2);
+        break;
+    case 2:
+        memcpy(&v, from, 4);
+        break;
+    case 3:
+        memcpy(&v, from, 8);
+        break;
+    default:
+        v = in_wide_number((void *)at);
+        break;
+    }
     return v;
 }
 
 void place_put(uint64_t at, unsigned log, uint64_t v)
 {
-    memcpy((void *)at, log == 4 ? (const void *)&in_wide[v] : &v, (size_t)1 << log);
+    void *to = (void *)at;
+    switch (log) {
+    case 0:
+        memcpy(to, &v, 1);
+        break;
+    case 1:
+        memcpy(to, &v, 2);
+        break;
+    case 2:
+        memcpy(to, &v, 4);
+        break;
+    case 3:
+        memcpy(to, &v, 8);
+        break;
+    default:
+        memcpy(to, &in_wide[v], 16);
+        break;
+    }
 }
 
 uint16_t place_touched(uint64_t at)

@@ -150,7 +150,7 @@ static bool repeat(unsigned t, uint16_t e)
             exec_give_up(
                 "the program does something else when it is run again: something is not repeatable, or a location is "
                 "used both as an atomic and as a plain one");
-        if (s->reads)
+        if (s->reads && s->idx >= exec_state[t].wrote) /* a write makes it forget what it has recorded */
             await_record(t, e);
         s->arg = q->arg;
         if (!s->reads)
@@ -172,6 +172,13 @@ static void restart(void)
     exec_abandoned = false;
     run_forget();
     in_world_reset();
+    for (unsigned t = 0; t < exec_threads; t++)
+        exec_state[t].wrote = 0;
+    for (int i = 0; i < search_ordered; i++) {
+        const struct slot *s = &search_graph->slot[search_order[i]];
+        if (s->writes || s->loc == NIL)
+            exec_state[s->tid].wrote = s->idx;
+    }
     start(0, 0, (uint64_t)in_object.main, 0);
 }
 

@@ -25,7 +25,7 @@ _RUNTIME = ["instrument/*.c", "instrument/*.S",
                                                "add", "invariant", "run", "race", "watch",
                                                "checkpoint", "jobs", "answer", "main"))]
 #: As a whole, since its files call each other for each event.
-OPTIMISE = ["-std=gnu17", "-O3", "-flto", "-g"]
+OPTIMISE = ["-std=gnu17", "-O3", "-flto", "-g", "-fno-pie", "-no-pie"]
 LINK = ["-rdynamic", "-ldl"]
 #: Instructions that are atomic, or that order memory, behind the back of the instrumentation.
 _BEHIND = re.compile(r"\t(lock |xchg .*\(|[ml]fence|sfence|cmpxchg)")
