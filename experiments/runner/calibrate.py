@@ -73,9 +73,10 @@ class Machine:
         return "\n".join(lines) + "\n"
 
     def set(self, name: str, value: float) -> None:
-        """`transfer` has one figure a layer: the kernel's pair of cores is of the first one."""
+        """`transfer` has one figure a layer, none less than the one before: the kernel's pair of cores is of the first."""
         old = self.figures[name].value
-        self.figures[name].value = [value, *old[1:]] if isinstance(old, list) else value
+        self.figures[name].value = ([value, *(max(value, v) for v in old[1:])] if isinstance(old, list)
+                                    else value)
 
 
 def _short(value: Any) -> str:

@@ -41,6 +41,8 @@ class Fake:
 
     def __call__(self, machine: Path | None, args: list[str]) -> calibrate.Samples:
         figure = TRUE if machine is None else yaml.safe_load(machine.read_text(encoding="utf-8"))
+        if machine is not None and figure["transfer"] != sorted(figure["transfer"]):
+            raise AssertionError("the simulator refuses a line that comes sooner from farther away")
         said = kernels({k: v if isinstance(v, list) else float(v) for k, v in figure.items()})
         cases = args[args.index("--case") + 1].split(",")
         return {k: [said[k] * f for f in ((1, 9, 10, 11, 12, 14) if k in self.noisy and machine is None else (1, 1.02, 1.1))]
@@ -76,6 +78,12 @@ class Solving(unittest.TestCase):
         figure, text = self.calibrated(Fake(missing=calibrate.WORK))
         self.assertIn("fewer than three work kernels", text)
         self.assertEqual(figure["instruction"], calibrate.defaults(ROOT)["instruction"])
+
+    def test_slow_transfer(self) -> None:
+        """Lines that take longer than the default's from the farthest core."""
+        with mock.patch.dict(TRUE, transfer=5000.0):
+            figure, _text = self.calibrated(Fake())
+        self.assertAlmostEqual(figure["transfer"][0] / 5000, 1, delta=0.03)
 
     def test_one_core(self) -> None:
         figure, text = self.calibrated(Fake(), layers=0)
