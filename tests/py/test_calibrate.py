@@ -81,9 +81,9 @@ class Solving(unittest.TestCase):
 
     def test_slow_transfer(self) -> None:
         """Lines that take longer than the default's from the farthest core."""
-        with mock.patch.dict(TRUE, transfer=5000.0):
+        with mock.patch.dict(TRUE, transfer=300.0):
             figure, _text = self.calibrated(Fake())
-        self.assertAlmostEqual(figure["transfer"][0] / 5000, 1, delta=0.03)
+        self.assertAlmostEqual(figure["transfer"][0] / 300, 1, delta=0.03)
 
     def test_one_core(self) -> None:
         figure, text = self.calibrated(Fake(), layers=0)
