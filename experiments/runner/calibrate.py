@@ -31,7 +31,7 @@ HOW = "./tenter sim --calibrate measures this machine"
 PROGRAM = "calibrate"
 INVOCATIONS = 5
 #: a lower quartile that is farther than this above the least, relative to it, is no measurement
-NOISE = 0.5
+NOISE = 0.7
 #: nor is a time of more than so many of the default machine's figures
 BELIEF = 100
 WORK = ("work_list", "work_hash", "work_heap", "work_parse", "work_call")
