@@ -24,7 +24,6 @@ static inline void node_open(struct tn_node *node)
     atomic_store_explicit(&node->thread, TN_NODE_WAITS, memory_order_relaxed);
 }
 
-/* Barging when `passes` is NULL. */
 static inline void lock(struct tn_mutexword *m)
 {
     struct tn_node node = {.caller = 0};
@@ -53,6 +52,7 @@ static inline bool lock_in_time(struct tn_mutexword *m)
         if (atomic_compare_exchange_strong_explicit(&node.thread, &waits, TN_NODE_OVER, memory_order_acquire,
                                                     memory_order_acquire)) {
             tn_mutexword_leave(m, &node);
+            assert(node.next == NULL); /* it is about to be gone */
             return false;
         }
         if (node.granted)
