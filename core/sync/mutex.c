@@ -133,7 +133,7 @@ TN_API __attribute__((noinline)) int tn_mutex_lock(tn_mutex *m)
     uint64_t none = 0;
     if (__builtin_expect(atomic_compare_exchange_strong_explicit(&word_of(m)->word, &none, TN_MUTEX_HELD,
                                                                  memory_order_acquire,  /* M0 */
-                                                                 memory_order_relaxed), /* failed: looked at again */
+                                                                 memory_order_relaxed), /* relaxed: looked at again */
                          1))
         return 0;
     return lock_slow(word_of(m), TN_FOREVER, NULL);
@@ -184,7 +184,7 @@ TN_API __attribute__((noinline)) int tn_mutex_unlock(tn_mutex *m)
     uint64_t held = TN_MUTEX_HELD;
     if (__builtin_expect(atomic_compare_exchange_strong_explicit(&word_of(m)->word, &held, 0,
                                                                  memory_order_release,  /* M0 */
-                                                                 memory_order_relaxed), /* failed: looked at again */
+                                                                 memory_order_relaxed), /* relaxed: looked at again */
                          1))
         return 0;
     return unlock_slow(word_of(m));
