@@ -43,6 +43,24 @@ TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
     return true;
 }
 
+/* ---- a wake-up in two steps, for who holds something until the second (sync/waiting.h) ---- */
+
+enum tn_decision tn_wake_decide(tn_waiter waiter)
+{
+    struct worker *w = tn_self();
+    if (left_in_parent(w, waiter.fibre))
+        return TN_TOO_LATE;
+    enum tn_decision d = wait_decide(fibre_of(waiter.fibre), waiter.seq, WAIT_WOKEN);
+    if (w != NULL && d != TN_TOO_LATE)
+        COUNT(w, COUNT_WAKE);
+    return d;
+}
+
+void tn_wake_resume(tn_fibre *fibre)
+{
+    make_ready(tn_self(), fibre_of(fibre), TN_WOKEN);
+}
+
 /* ---- tokens ---- */
 
 struct token {

@@ -86,7 +86,7 @@ for patch in "$here"/twins/*.patch; do
     rm -rf "$copy"
     mkdir -p "$copy/core" "$copy/dscheck/cases/large"
     cp -R "$root/schedulers" "$copy/"
-    cp -R "$root/core/queues" "$root/core/"*.h "$copy/core/"
+    cp -R "$root/core/queues" "$root/core/sync" "$root/core/"*.h "$copy/core/"
     cp "$here/"*.[ch] "$copy/dscheck/cases/"
     cp "$here/large/"*.c "$copy/dscheck/cases/large/"
     for file in "$here"/../*.[ch]; do

@@ -85,7 +85,8 @@ def tree(patch: Path | None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tenter-twin-") as folder:
         root = Path(folder)
         shutil.copytree(ROOT / "schedulers", root / "schedulers")
-        shutil.copytree(ROOT / "core" / "queues", root / "core" / "queues")
+        for part in ("queues", "sync"):
+            shutil.copytree(ROOT / "core" / part, root / "core" / part)
         for pattern in ("core/*.h", "dscheck/*.[ch]", "dscheck/cases/*.[ch]", "dscheck/cases/large/*.c"):
             for path in ROOT.glob(pattern):
                 to = root / path.relative_to(ROOT)

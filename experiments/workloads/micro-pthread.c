@@ -162,6 +162,18 @@ static double ping_pong(uint64_t ops)
     return (double)(bench_now() - begin) / (double)ops;
 }
 
+/* ---- mutexes ---- */
+
+static double mutex(uint64_t ops)
+{
+    uint64_t begin = bench_now();
+    for (uint64_t i = 0; i < ops; i++) {
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
+    return (double)(bench_now() - begin) / (double)ops;
+}
+
 /* ---- fork-join ---- */
 
 static void *node(void *arg)
@@ -241,6 +253,7 @@ int main(int argc, char **argv)
         {"spawn_join", "create a thread, join it", 1, 1, spawn_join},
         {"spawn_join_100", "create a hundred threads, join them; for each", 1, 100, spawn_join_100},
         {"ping_pong", "two threads wake each other (mutex, condition); a round trip", 1, 1, ping_pong},
+        {"mutex", "take a free mutex, give it back", 1, 1, mutex},
         {"fork_join", "binary tree of threads; for each node", 1, 1, fork_join},
         {"wake_2w", "wake a thread that sleeps on another processor", 2, 1, wake_2w},
     };

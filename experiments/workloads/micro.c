@@ -5,6 +5,8 @@
 #include "bench_tenter.h"
 #include "micro_common.h"
 
+#include "tenter_sync.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -151,6 +153,50 @@ static double ping_pong(uint64_t ops)
     return ns;
 }
 
+/* ---- mutexes ---- */
+
+static struct {
+    tn_mutex mutex;
+    uint64_t each, turns; /* turns: under it */
+} hold;
+
+static double mutex(uint64_t ops)
+{
+    tn_mutex_init(&hold.mutex, NULL);
+    uint64_t begin = bench_now();
+    for (uint64_t i = 0; i < ops; i++) {
+        tn_mutex_lock(&hold.mutex);
+        tn_mutex_unlock(&hold.mutex);
+    }
+    return (double)(bench_now() - begin) / (double)ops;
+}
+
+/* Who holds it yields, so that the other one finds it held and waits. */
+static void *holder(void *arg)
+{
+    for (uint64_t i = 0; i < hold.each; i++) {
+        tn_mutex_lock(&hold.mutex);
+        tn_yield();
+        hold.turns++;
+        tn_mutex_unlock(&hold.mutex);
+    }
+    return arg;
+}
+
+static double mutex_pass(uint64_t ops)
+{
+    tn_mutex_init(&hold.mutex, &(struct tn_mutex_attr){.design = TN_MUTEX_BATON});
+    hold.each = ops / 2;
+    hold.turns = 0;
+    uint64_t begin = bench_now();
+    tn_fibre *a = spawn(holder, NULL), *b = spawn(holder, NULL);
+    tn_join(a, NULL);
+    tn_join(b, NULL);
+    if (hold.turns != 2 * hold.each)
+        micro_fail("mutex_pass", "turns are missing");
+    return (double)(bench_now() - begin) / (double)ops;
+}
+
 /* ---- fork-join ---- */
 
 static void *node(void *arg)
@@ -240,6 +286,8 @@ static const struct micro_case cases[] = {
     {"spawn_join", "spawn a fibre, join it", 1, 1, spawn_join},
     {"spawn_join_100", "spawn a hundred fibres, join them; for each", 1, 100, spawn_join_100},
     {"ping_pong", "two fibres wake each other in turn; a round trip", 1, 1, ping_pong},
+    {"mutex", "take a free mutex, give it back", 1, 1, mutex},
+    {"mutex_pass", "two fibres hand a mutex to each other, and yield with it", 1, 2, mutex_pass},
     {"fork_join", "binary tree of fibres; for each node", 1, 1, fork_join},
     {"wake_2w", "wake a fibre that another worker has to run", 2, 1, wake_2w},
 };

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who waits for a primitive: a ring of nodes, each on the stack of the fibre or thread that waits, in the order in which
+ * they came. The ring is looked at and changed only by who holds the primitive's queue.
+ *
+ * Whoever grants what a node waits for takes it out and claims it (tn_claim), both with the queue held: of a claim, a
+ * deadline and a token exactly one decides, and a node that was not claimed is passed over. From its claim on a node may
+ * be gone; what is left of it is what the claim says, with which it is resumed once the primitive is released.
+ */
+#ifndef TN_SYNC_WAITERS_H
+#define TN_SYNC_WAITERS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tenter.h"
+
+enum { TN_NODE_WAITS, TN_NODE_CLAIMED, TN_NODE_OVER }; /* of a plain thread */
+
+struct tn_node {
+    struct tn_node *next, *before; /* in the ring; NULL: in none */
+    tn_waiter waiter;              /* fibre == NULL: a plain thread, which waits at: */
+    _Atomic(uint32_t) thread;
+    bool granted;     /* before the claim, by who claims: what it waits for is its own now */
+    tn_time since;    /* when it came first */
+    uintptr_t caller; /* who it is, where the primitive asks */
+};
+
+/* Who has been claimed and is still to be resumed: a fibre that is off its stack, or a thread; else neither. */
+struct tn_claimed {
+    tn_fibre *fibre;
+    _Atomic(uint32_t) *thread;
+};
+
+/* Decides that the node's wait is over, unless its deadline or token has. By who includes this. */
+static bool tn_claim(struct tn_node *node, struct tn_claimed *claimed);
+
+static inline void tn_ring_put(struct tn_node **first, struct tn_node *node, bool in_front)
+{
+    struct tn_node *at = *first;
+    if (at == NULL) {
+        node->next = node->before = node;
+        *first = node;
+        return;
+    }
+    node->next = at;
+    node->before = at->before;
+    at->before->next = node;
+    at->before = node;
+    if (in_front)
+        *first = node;
+}
+
+static inline void tn_ring_take(struct tn_node **first, struct tn_node *node)
+{
+    if (node->next == node) {
+        *first = NULL;
+    } else {
+        node->before->next = node->next;
+        node->next->before = node->before;
+        if (*first == node)
+            *first = node->next;
+    }
+    node->next = node->before = NULL;
+}
+
+#endif

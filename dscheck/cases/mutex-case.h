@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the cases on core/sync/mutexword.h share: threads that lock as core/sync/mutex.c does, and wait as its plain threads do.
+ */
+#ifndef MUTEX_CASE_H
+#define MUTEX_CASE_H
+
+#include "protocol-case.h"
+
+#include "sync/mutexword.h"
+
+static bool tn_claim(struct tn_node *node, struct tn_claimed *claimed)
+{
+    uint32_t waits = TN_NODE_WAITS;
+    claimed->thread = &node->thread;
+    return atomic_compare_exchange_strong_explicit(&node->thread, &waits, TN_NODE_CLAIMED, memory_order_release,
+                                                   memory_order_relaxed);
+}
+
+static inline void node_open(struct tn_node *node)
+{
+    node->next = node->before = NULL;
+    node->granted = false;
+    atomic_store_explicit(&node->thread, TN_NODE_WAITS, memory_order_relaxed);
+}
+
+static inline void lock(struct tn_mutexword *m)
+{
+    struct tn_node node = {.caller = 0};
+    for (bool before = false;; before = true) {
+        node_open(&node);
+        if (tn_mutexword_enter(m, &node, before, 0))
+            return;
+        unsigned spins = 0;
+        while (atomic_load_explicit(&node.thread, memory_order_acquire) == TN_NODE_WAITS)
+            tn_spin_wait(&spins);
+        if (node.granted)
+            return;
+    }
+}
+
+/* False: it was too late, at whatever moment. */
+static inline bool lock_in_time(struct tn_mutexword *m)
+{
+    struct tn_node node = {.caller = 0};
+    for (bool before = false;; before = true) {
+        node_open(&node);
+        if (tn_mutexword_enter(m, &node, before, 0))
+            return true;
+        case_pause();
+        uint32_t waits = TN_NODE_WAITS;
+        if (atomic_compare_exchange_strong_explicit(&node.thread, &waits, TN_NODE_OVER, memory_order_acquire,
+                                                    memory_order_acquire)) {
+            tn_mutexword_leave(m, &node);
+            assert(node.next == NULL); /* it is about to be gone */
+            return false;
+        }
+        if (node.granted)
+            return true;
+    }
+}
+
+static inline bool barging(const struct tn_node *node, unsigned how)
+{
+    (void)node, (void)how;
+    return false;
+}
+
+static inline bool baton(const struct tn_node *node, unsigned how)
+{
+    (void)node, (void)how;
+    return true;
+}
+
+static inline void unlock(struct tn_mutexword *m, bool (*hands_over)(const struct tn_node *, unsigned))
+{
+    tn_mutexword_release(m, 0, hands_over, 0); /* who was claimed looks by itself */
+}
+
+#endif
