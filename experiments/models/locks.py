@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What locks cost at best: threads that work, take one of several locks at random, work and give it back.
+"""What locks cost at best: threads that work, take one of several locks at random, work, give it back.
 
-Three answers for the loop of algorithm 1 of the 000 text (section 4.5): the probabilistic model of its section 6.1, mean
-value analysis (section 6.2), and the loop itself, played event by event. Numbers of equations are those of its chapter 6.
-All times are in one unit, whichever; throughput is iterations of all threads together in that unit. docs/locks.md says
-what the models leave out.
+Three answers for that loop, which is algorithm 1 of the 000 text (section 4.5): the probabilistic
+model of its section 6.1, mean value analysis (section 6.2), and the loop itself, played event by
+event. Numbers of equations are those of its chapter 6. All times are in one unit, whichever;
+throughput is iterations of all threads together in that unit. docs/locks.md says what is left out.
 """
 from __future__ import annotations
 
@@ -61,10 +61,11 @@ def program_time(sequential: float, critical: float, other: float, in_section: f
                  threads: int) -> float:
     """(6.1) where the first three are fractions of the sequential run, (6.3) where they are times.
 
-    The greater of two estimates. The first is the mean thread's: it waits where it is in a section *and* that is contended,
-    and all the rest is shared out among the threads. The second is the slowest thread's, when all contended sections run
-    one after another; what is left of it comes, on average, half after them, hence 2T. In the extracted text the factor
-    could belong to T alone or to the whole fraction's denominator; both read 2T, and only so is (6.5) what it says."""
+    The greater of two estimates. The first is the mean thread's: it waits where it is in a section
+    *and* that is contended; all else is shared out among the threads. The second is the slowest
+    thread's: all contended sections one after another, and half of its share of what is left, since
+    it may come to contend anywhere in that. (The text gives the equation and not its reasons, for
+    which it cites Eyerman and Eeckhout: these are our reading.)"""
     _check(threads)
     collide = in_section * contended
     mean = critical * collide + (critical * (1 - collide) + other) / threads
@@ -73,10 +74,12 @@ def program_time(sequential: float, critical: float, other: float, in_section: f
 
 
 def time(loop: Loop, threads: int) -> float:
-    """Time(T): (6.3) with (6.2) and (6.4), which is (6.5), also where T = 1.
+    """Time(T): (6.3) with (6.2) and (6.4).
 
-    The text calls it the time of an iteration "by each thread". It is the time for each iteration of the *program*, to
-    which all threads contribute: (6.4) gives it the whole of t_cs and t_ncs and divides by T, and (6.6) has no T."""
+    That is (6.5), which has 1/L for P_ctn whatever T: with one thread its first term is the greater,
+    in which that cancels. The text calls Time(T) that of an iteration "by each thread"; it is the
+    time for each iteration of the *program*, to which all threads contribute, or else (6.6) would
+    need a factor T, and (6.7) would grow with it."""
     _check(threads)
     return program_time(0.0, loop.critical, loop.other, section_probability(loop.critical, loop.other),
                         contention_probability(loop.locks, threads), threads)
@@ -88,7 +91,8 @@ def throughput(loop: Loop, threads: int) -> float:
 
 
 def throughput_limit(loop: Loop) -> float:
-    """R for ever more threads (6.7): every lock is held all the time. The second term of (6.5) decides, as P_cs <= 1."""
+    """R for ever more threads (6.7): every lock is always held. The second term of (6.5) decides,
+    since P_cs is at most 1."""
     return loop.locks / loop.critical
 
 
@@ -118,11 +122,12 @@ class Queues:
 
 
 def mva(loop: Loop, threads: int) -> Queues:
-    """Exact mean value analysis of `threads` customers, a delay centre and `locks` equal single servers (figure 6.1).
+    """Exact mean value analysis of `threads` customers, a delay centre and `locks` equal servers, as
+    in figure 6.1.
 
-    A customer that comes to a server finds there what would be there on average without itself. So the network with n of
-    them follows from that with n - 1, and a lock is visited in every L-th iteration. Exact where the critical sections are
-    exponentially distributed; the distribution of what lies between them does not matter."""
+    A customer that comes to a server finds what is there on average without itself. So the network
+    with n of them follows from that with n - 1; a lock is visited in every L-th iteration. Exact
+    where the critical sections are exponentially distributed, whatever lies between them."""
     _check(threads)
     found = Queues(0.0, 0.0, 0.0)
     for n in range(1, threads + 1):
@@ -137,8 +142,9 @@ def mva(loop: Loop, threads: int) -> Queues:
 def play(loop: Loop, threads: int, iterations: int, seed: int, loops: str = "constant") -> float:
     """Throughput of algorithm 1 itself, played for so many iterations; a first fifth is not counted.
 
-    Every thread has a core, locks are handed over in the order of arrival, and cost nothing. The same arguments give the
-    same answer. Threads are taken in the order in which they come to a lock, so that when each gets it is known at once."""
+    Every thread has a core; locks are handed over in the order of arrival, and cost nothing. The
+    same arguments give the same answer. Threads are taken in the order in which they come to a
+    lock, so that when each gets it is known at once."""
     _check(threads)
     if loops not in LOOPS:
         raise ValueError(f"work loops '{loops}': {' or '.join(LOOPS)}")

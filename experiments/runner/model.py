@@ -83,7 +83,8 @@ def _played(loop: locks.Loop, threads: int, seed: int) -> float:
 
 
 def table(loop: locks.Loop, threads: list[int]) -> list[str]:
-    out = [f"locks {loop.locks}, each held for {loop.critical:g} ns, {loop.other:g} ns between; threads that work rather than wait:",
+    out = [f"locks {loop.locks}, each held for {loop.critical:g} ns, {loop.other:g} ns between; "
+           "threads that work rather than wait:",
            f"{'threads':>8}{'probabilistic':>15}{'mva':>9}{'constant':>10}"]
     for n in threads:
         rates = (locks.throughput(loop, n), locks.mva(loop, n).throughput, _played(loop, n, 1))
