@@ -153,7 +153,7 @@ def play(loop: Loop, threads: int, iterations: int, seed: int, loops: str = "con
     rng = random.Random(seed)
     lasts: Callable[[float], float] = (lambda mean: mean) if loops == "constant" else (
         lambda mean: mean * rng.expovariate(1.0))
-    free = [0.0] * loop.locks
+    free: dict[int, float] = {}                         # when each lock that was had is free again
     coming = [rng.random() * loop.alone for _ in range(threads)]    # not all at once, as no real threads do
     heapq.heapify(coming)
     first, begin = iterations // 5, 0.0
@@ -162,6 +162,6 @@ def play(loop: Loop, threads: int, iterations: int, seed: int, loops: str = "con
         if turn == first:
             begin = at
         lock = rng.randrange(loop.locks)
-        free[lock] = max(at, free[lock]) + lasts(loop.critical)
+        free[lock] = max(at, free.get(lock, 0.0)) + lasts(loop.critical)
         heapq.heapreplace(coming, free[lock] + lasts(loop.other))
     return (iterations - first) / (at - begin)

@@ -34,7 +34,7 @@ def parser() -> Parser:
                     "and with all times constant, played event by event.",
         epilog="docs/locks.md says what is in the models and what is not. Exit codes: 0 good; 2 usage.")
     add = out.add_argument
-    add("model", choices=["locks"], metavar="MODEL", help="locks")
+    add("model", nargs="?", choices=["locks"], metavar="MODEL", help="locks")
     add("--threads", metavar="N", default="1..32", help="each with a core of its own: 8, 1..32, or several with commas "
         "between (default: 1..32)")
     add("--locks", metavar="N", type=int, default=16, help="locks to choose from (default: 16)")
@@ -66,6 +66,8 @@ def numbers(text: str) -> list[int]:
 
 def main(argv: list[str]) -> int:
     args = parser().parse(argv)
+    if args.model is None:
+        raise Stop("model: which? (./tenter model locks)")
     threads = numbers(args.threads)
     try:
         loop = locks.Loop(args.locks, nanoseconds(args.critical, "--critical"), nanoseconds(args.other, "--other"))
@@ -89,9 +91,9 @@ def table(loop: locks.Loop, threads: list[int]) -> list[str]:
     for n in threads:
         rates = (locks.throughput(loop, n), locks.mva(loop, n).throughput, _played(loop, n, 1))
         one, two, three = (locks.utilisation(loop, rate) for rate in rates)
-        out.append(f"{n:>8}{one:>15.2f}{two:>9.2f}{three:>10.2f}")
+        out.append(f"{n:>8}{one:>15.2f} {two:>8.2f} {three:>9.2f}")
     most = locks.utilisation_limit(loop)
-    return [*out, f"   limit{most:>15.2f}{most:>9.2f}{most:>10.2f}"]
+    return [*out, f"   limit{most:>15.2f} {most:>8.2f} {most:>9.2f}"]
 
 
 def write(loop: locks.Loop, threads: list[int], folder: Path) -> None:

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 from unittest import mock
 
 import pandas as pd
@@ -199,10 +199,12 @@ class Both(unittest.TestCase):
 
     def test_bad_input(self) -> None:
         loop = Loop(2, 1, 1)
-        for ask in (lambda: Loop(0, 1, 1), lambda: Loop(1, 0, 1), lambda: Loop(1, -1, 1), lambda: Loop(1, math.nan, 1),
-                    lambda: Loop(1, math.inf, 1), lambda: Loop(1, 1, -1), lambda: Loop(1, 1, math.inf),
-                    lambda: locks.time(loop, 0), lambda: locks.mva(loop, 0), lambda: locks.play(loop, 0, 10, 1),
-                    lambda: locks.play(loop, 4, 39, 1), lambda: locks.play(loop, 1, 10, 1, "gaussian")):
+        asks: list[Callable[[], object]] = [
+            lambda: Loop(0, 1, 1), lambda: Loop(1, 0, 1), lambda: Loop(1, -1, 1), lambda: Loop(1, math.nan, 1),
+            lambda: Loop(1, math.inf, 1), lambda: Loop(1, 1, -1), lambda: Loop(1, 1, math.inf),
+            lambda: locks.time(loop, 0), lambda: locks.mva(loop, 0), lambda: locks.play(loop, 0, 10, 1),
+            lambda: locks.play(loop, 4, 39, 1), lambda: locks.play(loop, 1, 10, 1, "gaussian")]
+        for ask in asks:
             with self.assertRaises(ValueError) as refused:
                 ask()
             self.assertRegex(str(refused.exception), r"^[^\n]+$")
@@ -232,6 +234,7 @@ class Verb(unittest.TestCase):
             self.assertEqual((code, out), (2, ""), argv)
             self.assertRegex(err, r"^tenter: [^\n]+\n$")
         self.assertRegex(self.entry("lock")[2], "^tenter: [^\n]*nearest: locks[^\n]*\n$")
+        self.assertEqual(self.entry(), (2, "", "tenter: model: which? (./tenter model locks)\n"))
         with tempfile.TemporaryDirectory() as scratch:
             (Path(scratch) / "rows.jsonl").write_text("", encoding="utf-8")
             code, _out, err = self.entry("locks", "--threads", "1", "--out", scratch)
