@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VERBS = {"run": ("run", "main"), "test": ("testing", "main"), "list": ("listing", "main"),
          "reproduce": ("reproduce", "main"), "plot": ("report", "plot_main"),
          "doctor": ("doctor", "main"), "check": ("check", "main"),
-         "sim": ("sim", "main")}
+         "sim": ("sim", "main"), "model": ("model", "main")}
 
 
 def main(argv: list[str]) -> int:

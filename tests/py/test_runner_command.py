@@ -144,6 +144,8 @@ class Stub(unittest.TestCase):
         self.assertIn("install -y --no-install-recommends drawer'", self.call("plot").stderr)
         self.assertIn("install -y --no-install-recommends maker'", self.call("list").stderr)
         self.assertIn("maker drawer'", self.call("doctor", "--fix").stderr)
+        self.assertIn("install -y --no-install-recommends drawer'", self.call("model", "locks", "--out=x").stderr)
+        self.assertEqual(self.call("model", "locks").returncode, 0)
         self.assertEqual(self.call("doctor").returncode, 0)
         self.assertEqual(self.call("run", "--help").returncode, 0)
 
