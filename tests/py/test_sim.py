@@ -214,6 +214,9 @@ class Runs(unittest.TestCase):
                                  (("transfer: [25, 110, 220]", "transfer: [25, 220, 110]"),
                                   "transfer: a line from farther away comes sooner"),
                                  (("hit:", "hits:"), "there is no key 'hits'"),
+                                 (("layers: [4, 64]", "layers: [4, 64"), "layers: a list is written [a, b]"),
+                                 (("layers: [4, 64]", "layers: [4, 64] 9"), "layers: '9"),
+                                 (("cores: 128", "cores: 128 #" + 600 * " " + "hit: 7\nhits: 7"), "no key 'hits'"),
                                  (("hit: 0.3", ""), "the key 'hit' is missing"),
                                  (("ways: [8, 8, 16]", "ways: [8, 8]"), "one value for each level of caches"),
                                  (("capacity: [32, 512, 16384]", ""), "one value for each level of caches"),
@@ -230,6 +233,9 @@ class Runs(unittest.TestCase):
             done = tenter("--machine", str(bad), "--capacities", *SMALL)
             self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
                 2, "tenter: the machine 'bad' says nothing of its caches (capacity, ways, sharing, victim, reach)"))
+            done = tenter("--machine", folder, *SMALL)
+            self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
+                2, f"tenter: {folder} cannot be read: Is a directory"))
         done = tenter(*SMALL, env={"TENTER_CORES": "many"})
         self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
             2, "tenter: TENTER_CORES=many: how many of the machine's cores, 1 to 256"))
