@@ -140,7 +140,7 @@ def run(command: list[str], env: dict[str, str], program: Path, args: argparse.N
         file = Path(scratch) / "where.json"
         more = {"SIM_WHERE": str(file), **({"SIM_EVENTS": "1"} if args.trace else {})}
         done = subprocess.run(command, env={**env, **more}, stdout=subprocess.PIPE, check=False,
-                              preexec_fn=child.dies_with_runner)  # noqa: PLW1509
+                              preexec_fn=child.dies_with_runner)
         text = done.stdout.decode(errors="replace")
         where = _where(file)
     if where is None:                               # --help, or it did not come to its end
