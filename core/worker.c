@@ -34,6 +34,7 @@ static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_
         other->searching = false; /* no thread to be had: the others do its work */
         tn_idle_search_end(&cl->idle);
         tn_idle_leave(&cl->idle, &other->slot);
+        keep_time(cl); /* others may have left that to its search */
         which = NULL;
     }
 }
@@ -384,8 +385,11 @@ void *worker_main(void *worker)
     if (TN_SCHED(cl)->worker_leave != NULL)
         TN_SCHED(cl)->worker_leave(&w->pub);
     tn_idle_leave(&cl->idle, &w->slot);
-    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
+    /* relaxed: else the others fend for themselves */
+    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) {
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
+        keep_time(cl); /* others may have left that to its search */
+    }
     tn_thread_guard(NULL);
     tn_self_set(NULL);
     diagnose_worker_ends(w);
