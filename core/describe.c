@@ -23,6 +23,7 @@ const struct tn_counter_row core_counters[COUNT_CORE] = {
     [COUNT_STEAL_TRY] = {"steal_try", "victims tried"},
     [COUNT_STEAL_HIT] = {"steal_hit", "victims that something was taken from"},
     [COUNT_STOLEN] = {"stolen", "fibres taken from victims"},
+    [COUNT_ANNOUNCE] = {"announce", "times that a worker announced to sleep, and looked once more"},
     [COUNT_PARK] = {"park", "times that a worker slept without a deadline"},
     [COUNT_UNPARK] = {"unpark", "workers woken"},
     [COUNT_WATCH] = {"watch", "times that a worker slept with a deadline"},

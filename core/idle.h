@@ -18,6 +18,10 @@
  *     a heavy fence too (tn_idle_search_end, tn_fence_heavy), and wakes a successor if more may be there.
  *  4. A woken worker counts as searching from the instant it is taken off the list: a burst of ready fibres
  *     wakes one worker, which wakes the next when it has found work.
+ *  5. The watch is handed on likewise. Who comes off the list searches before it does anything else: a woken one
+ *     by 4, one that withdraws by tn_idle_search_begin(). While anybody searches, somebody still will look: who parks
+ *     sees the earliest deadline behind its fence, and the last searcher that finds something else sees to it, behind
+ *     its own, that one of the idle watches where one must. Whoever is not the last need not look, nor take the lock.
  *
  * Busy is who is not idle: a worker that runs fibres, or looks for one (000 §3.2.3). Each worker that has joined and not
  * left is on exactly one of the two lists; it changes over under the lock that parking and waking take anyway. The busy

@@ -130,6 +130,7 @@ enum core_count {
     COUNT_STEAL_TRY,
     COUNT_STEAL_HIT,
     COUNT_STOLEN,
+    COUNT_ANNOUNCE,
     COUNT_PARK,
     COUNT_UNPARK,
     COUNT_WATCH,
@@ -172,7 +173,7 @@ struct worker {
     struct fibre *free;      /* cache of ended fibres, by pub.link */
     unsigned n_free;
     bool searching;
-    bool brief;        /* it has parked and nobody woke it: one look around is enough */
+    bool brief;        /* it has slept and nobody woke it: one look around is enough */
     tn_time watch_ns;  /* how long the last watch was */
     struct fibre loop; /* the worker's own context, on its thread's stack */
     uint64_t counts[TN_COUNTERS_MAX];

@@ -34,6 +34,7 @@ static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_
         other->searching = false; /* no thread to be had: the others do its work */
         tn_idle_search_end(&cl->idle);
         tn_idle_leave(&cl->idle, &other->slot);
+        keep_time(cl); /* others may have left that to its search */
         which = NULL;
     }
 }
@@ -205,19 +206,33 @@ static __attribute__((noinline)) void steal_in_passing(struct worker *w)
         notify(cl, 0); /* what it took was nowhere for a moment */
 }
 
-/* Found something to run: no longer searching; and since others may have relied on this search, see whether
- * there is more than this worker can do (idle.h, 3). Where nobody watches, hand_watch_on would wake one, too, behind the
- * fence in here; where somebody does, it is for speed: he looks within two milliseconds. */
+/* What w leaves undone when it goes to work, does one of the idle have to see to it? Something is ready; or somebody must
+ * sleep with a deadline, since an owner holds work back or a timer runs, and nobody does. */
+static bool leaves_work(struct worker *w, struct cluster *cl)
+{
+    enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
+    if (work == TN_WORK_HELD)
+        return !watched(cl);
+    return work == TN_WORK_SOME ||
+           (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_idle_watcher(&cl->idle, NULL) == NULL);
+}
+
+/* Found something to run: no longer searching. Others may have relied on this search, and it may have been the
+ * watcher's; but as long as another worker searches, all that is its business (idle.h, 3 and 5). */
 static void search_over(struct worker *w, struct cluster *cl)
 {
     if (!w->searching)
         return;
     w->searching = false;
-    /* relaxed: whoever parks later looks for itself */
-    if (!tn_idle_search_end(&cl->idle) || tn_idle_workers(&cl->idle) == 0)
+    w->watch_ns = 0;
+    if (!tn_idle_search_end(&cl->idle))
         return;
-    tn_fence_heavy(); /* a waker that relied on this search: what it made ready is seen here (idle.h, 3) */
-    if (TN_SCHED(cl)->may_have_work(&w->pub) == TN_WORK_SOME)
+    if (tn_idle_workers(&cl->idle) == 0) { /* whoever parks later looks */
+        keep_time(cl);
+        return;
+    }
+    tn_fence_heavy(); /* a waker that relied on this search: what it made ready is seen here */
+    if (leaves_work(w, cl))
         wake_worker(cl, NULL);
 }
 
@@ -269,6 +284,7 @@ static void park(struct worker *w)
     }
     /* relaxed: one writer; diagnoses read it inside the lock that the announcement takes */
     atomic_store_explicit(&w->parks, atomic_load_explicit(&w->parks, memory_order_relaxed) + 1, memory_order_relaxed);
+    COUNT(w, COUNT_ANNOUNCE);
     tn_idle_announce(&cl->idle, &w->slot, polling ? TN_SLOT_POLLING : TN_SLOT_PARKED);
     enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
     tn_time deadline = tn_timers_earliest(&cl->timers);
@@ -293,32 +309,16 @@ static void park(struct worker *w)
             make_all_ready(w, &ready);
         }
     }
-    w->brief = tn_idle_withdraw(&cl->idle, &w->slot);
-    if (!w->brief)
-        w->searching = true; /* by whoever woke us */
+    bool woken = !tn_idle_withdraw(&cl->idle, &w->slot);
+    if (!woken) /* else whoever woke us has begun it */
+        tn_idle_search_begin(&cl->idle);
+    w->searching = true;
+    w->brief = stay && !woken;
     if (polling) {
         if (POLLER->busy != NULL)
             POLLER->busy(cl->poller, &w->pub);
         atomic_store_explicit(&cl->in_poller, false, memory_order_relaxed); /* relaxed: a turn only */
     }
-}
-
-/* A worker that goes to work may have been the watcher: while timers run or an owner holds work back, one of the
- * idle ones must watch. */
-static void hand_watch_on(struct worker *w, struct cluster *cl)
-{
-    w->watch_ns = 0;
-    if (tn_idle_workers(&cl->idle) == 0) { /* whoever parks later looks */
-        keep_time(cl);
-        return;
-    }
-    tn_time until;
-    bool watched = tn_idle_watcher(&cl->idle, &until) != NULL;
-    bool wanted = TN_SCHED(cl)->may_have_work(&w->pub) != TN_WORK_NONE
-                      ? !watched || until > tn_now() + WATCH_MAX_NS /* it watches a timer, far away */
-                      : !watched && tn_timers_earliest(&cl->timers) != UINT64_MAX;
-    if (wanted)
-        wake_worker(cl, NULL);
 }
 
 /* ---- the loop ---- */
@@ -376,7 +376,6 @@ void *worker_main(void *worker)
             continue;
         }
         search_over(w, cl);
-        hand_watch_on(w, cl);
         run(w, f);
     }
     if (w->searching) {
@@ -386,8 +385,11 @@ void *worker_main(void *worker)
     if (TN_SCHED(cl)->worker_leave != NULL)
         TN_SCHED(cl)->worker_leave(&w->pub);
     tn_idle_leave(&cl->idle, &w->slot);
-    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) /* relaxed: the others fend for themselves */
+    /* relaxed: else the others fend for themselves */
+    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) {
         notify(cl, 0); /* what this worker leaves behind, or was about to look for */
+        keep_time(cl); /* others may have left that to its search */
+    }
     tn_thread_guard(NULL);
     tn_self_set(NULL);
     diagnose_worker_ends(w);

@@ -275,8 +275,9 @@ static inline void stub_stay(struct stub_worker *me)
             deadline = UINT64_MAX;
         tn_idle_sleep(&me->slot, deadline < STUB_FAR ? deadline : UINT64_MAX);
     }
-    if (!tn_idle_withdraw(&stub_idle, &me->slot))
-        me->searching = true; /* by whoever woke us */
+    if (tn_idle_withdraw(&stub_idle, &me->slot)) /* else whoever woke us has begun it */
+        tn_idle_search_begin(&stub_idle);
+    me->searching = true;
 }
 
 static inline void stub_park(struct stub_worker *me)
@@ -295,29 +296,24 @@ static inline void stub_asleep(struct stub_worker *me)
     me->asleep = true;
 }
 
+static inline bool stub_leaves_work(struct stub_worker *me)
+{
+    enum tn_work work = stub_sched->may_have_work(&me->pub);
+    if (work == TN_WORK_HELD)
+        return !stub_watched();
+    return work == TN_WORK_SOME || (stub_earliest != UINT64_MAX && tn_idle_watcher(&stub_idle, NULL) == NULL);
+}
+
 static inline void stub_search_over(struct stub_worker *me)
 {
     if (!me->searching)
         return;
     me->searching = false;
+    me->watch_ns = 0;
     if (!tn_idle_search_end(&stub_idle) || tn_idle_workers(&stub_idle) == 0)
         return;
     tn_fence_heavy();
-    if (stub_sched->may_have_work(&me->pub) == TN_WORK_SOME)
-        stub_wake(NULL);
-}
-
-static inline void stub_hand_watch_on(struct stub_worker *me)
-{
-    me->watch_ns = 0;
-    if (tn_idle_workers(&stub_idle) == 0)
-        return;
-    tn_time until;
-    bool watched = tn_idle_watcher(&stub_idle, &until) != NULL;
-    bool wanted = stub_sched->may_have_work(&me->pub) != TN_WORK_NONE
-                      ? !watched || until > tn_now() + STUB_WATCH_MAX_NS
-                      : !watched && stub_earliest != UINT64_MAX;
-    if (wanted)
+    if (stub_leaves_work(me))
         stub_wake(NULL);
 }
 
@@ -331,7 +327,6 @@ static inline struct stub_fibre *stub_get(struct stub_worker *me)
     while ((f = stub_next(me, false)) == NULL && (f = stub_search(me)) == NULL)
         stub_park(me);
     stub_search_over(me);
-    stub_hand_watch_on(me);
     return f;
 }
 

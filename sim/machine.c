@@ -3,9 +3,11 @@
  * A machine is a file of `key: value` lines, of which # begins a comment: the source of the figure. The names of the keys
  * are the table below; all of them must be there, once. Times are nanoseconds, with as many digits as one likes.
  */
+#define _GNU_SOURCE
 #include "sim.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +62,10 @@ static void value(const char *path, unsigned line, const struct key *k, const ch
 {
     bool times = k->kind == TIME || k->kind == TIMES, many = k->kind == TIMES || k->kind == NUMBERS;
     unsigned n = 0, most = k->optional ? SIM_LEVELS : k->kind == TIMES ? SIM_LAYERS + 1 : SIM_LAYERS;
-    text += strspn(text, " [");
-    while (*text != '\0' && *text != ']' && *text != '#') {
+    text += strspn(text, " \t");
+    bool list = *text == '[';
+    text += list;
+    for (text += strspn(text, " "); *text != '\0' && *text != ']' && *text != '#';) {
         char *end;
         double v = strtod(text, &end);
         if (end == text || !(v >= 0 && v < 1e9) || (!times && v != (uint32_t)v) || (n > 0 && !many) || n == most) {
@@ -78,27 +82,41 @@ static void value(const char *path, unsigned line, const struct key *k, const ch
     }
     if (n == 0)
         sim_die(2, "%s:%u: %s has no value", path, line, k->name);
+    if (list != (*text == ']'))
+        sim_die(2, "%s:%u: %s: a list is written [a, b]", path, line, k->name);
+    text += list;
+    text += strspn(text, " \t");
+    if (*text != '\0' && *text != '#')
+        sim_die(2, "%s:%u: %s: '%s' is too much", path, line, k->name, text);
     if (k->count != NULL)
         *k->count = n;
 }
 
 static void parse(const char *path, FILE *f)
 {
-    char text[512];
+    char *text = NULL;
+    size_t room = 0;
     bool seen[KEYS] = {false};
-    for (unsigned line = 1; fgets(text, sizeof text, f) != NULL; line++) {
-        text[strcspn(text, "\n")] = '\0';
+    for (unsigned line = 1; getline(&text, &room, f) >= 0; line++) {
+        text[strcspn(text, "\r\n")] = '\0';
         size_t name = strcspn(text, ":#");
         if (text[strspn(text, " \t")] == '\0' || text[name] != ':')
             continue;
         unsigned i = 0;
         while (i < KEYS && !(strlen(keys[i].name) == name && memcmp(keys[i].name, text, name) == 0))
             i++;
+        size_t printable = 0;
+        while (printable < name && printable < 32 && isprint((unsigned char)text[printable]))
+            printable++;
         if (i == KEYS || seen[i])
-            sim_die(2, "%s:%u: %s '%.*s'", path, line, i == KEYS ? "there is no key" : "a second", (int)name, text);
+            sim_die(2, "%s:%u: %s '%.*s'", path, line, i == KEYS ? "there is no key" : "a second", (int)printable,
+                    text);
         seen[i] = true;
         value(path, line, &keys[i], text + name + 1);
     }
+    free(text);
+    if (ferror(f))
+        sim_die(2, "%s cannot be read: %s", path, strerror(errno));
     for (unsigned i = 0; i < KEYS; i++)
         if (!seen[i] && !keys[i].optional)
             sim_die(2, "%s: the key '%s' is missing", path, keys[i].name);

@@ -19,6 +19,8 @@ int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg)
 {
     struct sim_thread *made = sim_create(fn, arg);
     t->handle = (uintptr_t)made;
+    if (made == NULL)
+        tn_message("tenter: a simulated program has at most %d threads at a time", SIM_THREADS);
     return made != NULL ? 0 : EAGAIN;
 }
 

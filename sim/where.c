@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "sim.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,9 +152,11 @@ void tn_runs(const void *fibre)
 
 void sim_where_write(const uintptr_t *line, unsigned n)
 {
-    FILE *f = path != NULL ? fopen(path, "w") : NULL;
-    if (f == NULL)
+    if (path == NULL)
         return;
+    FILE *f = fopen(path, "w");
+    if (f == NULL)
+        sim_die(99, "%s cannot be written: %s", path, strerror(errno));
     fprintf(f, "{\"cores\": %u, \"end_ns\": %" PRIu64 ", \"cut\": %s, \"traffic\": [", sim_machine.cores,
             sim_now / SIM_PS - SIM_START_NS, n_events == EVENTS ? "true" : "false");
     const char *comma = "";
@@ -181,5 +184,7 @@ void sim_where_write(const uintptr_t *line, unsigned n)
         fprintf(f, "%s[%u, %u, %" PRIu64 ", %" PRIuPTR "]", i != 0 ? ",\n" : "", events[i].kind, events[i].thread,
                 events[i].at, (uintptr_t)events[i].fibre);
     fputs("]}\n", f);
-    fclose(f);
+    bool bad = ferror(f) != 0;
+    if (fclose(f) != 0 || bad)
+        sim_die(99, "%s cannot be written: is the disk full?", path);
 }

@@ -76,6 +76,7 @@ static void test_block(void)
                 spawn_and_join(echo, NULL);
             CHECK(EVENTUALLY(sleeps() >= 3));
             becomes_quiet();
+            CHECK(counter(cl, "announce") >= sleeps());
             stop();
         }
 }

@@ -86,10 +86,11 @@ static void stay(int me, bool *searching)
         tn_idle_sleep(&slot[me], CASE_FOREVER);
     if (tn_idle_withdraw(&idle, &slot[me])) {
         withdrawn[me]++;
+        tn_idle_search_begin(&idle);
     } else {
-        woken[me]++;
-        *searching = true; /* by whoever woke us */
+        woken[me]++; /* by whoever has begun the search */
     }
+    *searching = true;
 }
 
 static void park(int me, bool *searching)

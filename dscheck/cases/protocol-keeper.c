@@ -3,7 +3,7 @@
  * keeper: one worker arms a timer while another one stops being idle; from when both have, the keeper is needed, and
  * must not be asleep. It ends when it has seen that, so a keeper that sleeps for ever is a lost wake-up.
  *
- * The workers do what keep_time() in core/keeper.c does behind wait_registered() and hand_watch_on(), the keeper what
+ * The workers do what keep_time() in core/keeper.c does behind wait_registered() and search_over(), the keeper what
  * keeper_main() does, without the milliseconds.
  */
 #include "protocol-case.h"

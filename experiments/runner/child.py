@@ -40,7 +40,7 @@ class Ended:
     interrupted: bool = False
 
 
-def _before_exec() -> None:
+def dies_with_runner() -> None:
     """A child does not outlive a runner that is killed, and would not disturb the next one."""
     _libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -61,7 +61,7 @@ def run(command: list[str], timeout: float, more: Mapping[str, str] | None = Non
     try:
         try:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                     env=env, start_new_session=True, preexec_fn=_before_exec)
+                                     env=env, start_new_session=True, preexec_fn=dies_with_runner)
         except OSError as error:
             return Ended("failed", f"cannot be started: {error.strerror}", 0.0, started)
         usage = None

@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from . import calibrate, known, matrix as matrices, sim_where
+from . import calibrate, child, known, matrix as matrices, sim_where
 from .arguments import Parser
 from .build import Builder, MesonBuilder, Variant, build
 from .errors import GOOD, INTERNAL, Stop, nearest
@@ -124,15 +125,24 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     return run(command, env, built.programs[args.workload], args)
 
 
+def _where(file: Path) -> Any:
+    """What the program wrote there; None where it came to no end, or the disk is full (it says so)."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
 def run(command: list[str], env: dict[str, str], program: Path, args: argparse.Namespace) -> int:
     """Runs it, and makes of what it says what was asked for."""
     machine_name = Path(env["TENTER_MACHINE"]).stem
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "where.json"
         more = {"SIM_WHERE": str(file), **({"SIM_EVENTS": "1"} if args.trace else {})}
-        done = subprocess.run(command, env={**env, **more}, stdout=subprocess.PIPE, check=False)
+        done = subprocess.run(command, env={**env, **more}, stdout=subprocess.PIPE, check=False,
+                              preexec_fn=child.dies_with_runner)
         text = done.stdout.decode(errors="replace")
-        where = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+        where = _where(file)
     if where is None:                               # --help, or it did not come to its end
         print(text, end="")
         return done.returncode if done.returncode >= 0 else INTERNAL

@@ -115,7 +115,8 @@ def draw(where: dict[str, Any], machine: str, path: Path) -> None:
     try:
         fig.savefig(path, dpi=200)
     except (OSError, ValueError) as error:
-        raise Stop(f"sim --traffic {path}: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise Stop(f"sim --traffic {path}: {why}") from error
 
 
 # -- the trace ------------------------------------------------------------------------------------

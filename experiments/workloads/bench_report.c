@@ -375,8 +375,10 @@ int bench_finish(struct bench *b)
     else
         table(b);
     int code = b->status == 1 ? BENCH_WRONG : BENCH_GOOD;
-    if (fflush(stdout) != 0 || ferror(stdout))
-        code = BENCH_INTERNAL; /* a full disk must not look like a result */
+    if (fflush(stdout) != 0 || ferror(stdout)) { /* a full disk must not look like a result */
+        fprintf(stderr, "%s: the result cannot be written to standard output\n", b->program);
+        code = BENCH_INTERNAL;
+    }
     free(b->binary);
     free(b->samples);
     free(b->common);
