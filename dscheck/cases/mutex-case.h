@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the cases on core/sync/mutexword.h share: threads that lock as core/sync/mutex.c does, and wait as its plain threads do.
+ * What the cases on core/sync/mutexword.h share: threads that lock as core/sync/mutex.c does, and wait as its plain threads
+ * do.
  */
 #ifndef MUTEX_CASE_H
 #define MUTEX_CASE_H
@@ -77,4 +78,55 @@ static inline void unlock(struct tn_mutexword *m, bool (*hands_over)(const struc
     tn_mutexword_release(m, 0, hands_over, 0); /* who was claimed looks by itself */
 }
 
+#ifdef HOW /* the cases in which threads use one mutex, given back by HOW; at first a holder has it */
+
+static struct tn_mutexword mutex;
+static int inside, sum; /* plain: whoever is inside is alone */
+
+static inline void prepare(void)
+{
+    memset(&mutex, 0, sizeof(mutex));
+    lock(&mutex); /* as the holder's */
+    inside = sum = 0;
+}
+
+static inline void use(void)
+{
+    assert(inside++ == 0);
+    case_pause();
+    sum++;
+    inside--;
+    unlock(&mutex, HOW);
+}
+
+static inline void *holder(void *random)
+{
+    case_start(random);
+    use();
+    return case_end();
+}
+
+static inline void *locker(void *random)
+{
+    case_start(random);
+    lock(&mutex);
+    use();
+    return case_end();
+}
+
+static inline void *late(void *random)
+{
+    case_start(random);
+    if (lock_in_time(&mutex))
+        use();
+    return case_end();
+}
+
+static inline void expect(int least, int most)
+{
+    assert(sum >= least && sum <= most);
+    assert(atomic_load(&mutex.word) == 0 && mutex.ring == NULL);
+}
+
+#endif
 #endif

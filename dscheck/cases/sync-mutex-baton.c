@@ -2,47 +2,12 @@
 /*
  * mutexword: one holds it and two lock it, and it is handed over: it is never free while somebody waits.
  */
+#define HOW baton
 #include "mutex-case.h"
-
-static struct tn_mutexword mutex;
-static int inside, sum; /* plain: whoever is inside is alone */
-
-static void prepare(void)
-{
-    memset(&mutex, 0, sizeof(mutex));
-    lock(&mutex); /* as the holder's */
-    inside = sum = 0;
-}
-
-static void use(void)
-{
-    assert(inside++ == 0);
-    case_pause();
-    sum++;
-    inside--;
-}
-
-static void *holder(void *random)
-{
-    case_start(random);
-    use();
-    unlock(&mutex, baton);
-    return case_end();
-}
-
-static void *locker(void *random)
-{
-    case_start(random);
-    lock(&mutex);
-    use();
-    unlock(&mutex, baton);
-    return case_end();
-}
 
 static void check(void)
 {
-    assert(sum == 3);
-    assert(atomic_load(&mutex.word) == 0 && mutex.ring == NULL);
+    expect(3, 3);
 }
 
 CASE_MAIN(prepare, check, holder, locker, locker)
