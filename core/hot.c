@@ -8,7 +8,6 @@
  *   -Dschedulers=fifo,lifo   a list of tables, and TN_SCHED(cl) as what the cluster chose by name
  */
 #include "internal.h"
-#include "sync/waiting.h"
 #include "tn_binding.h"
 
 /* The poller too: what an idle or a looking-up worker asks of it is no indirect call either. */

@@ -371,4 +371,10 @@ extern const struct tn_counter_row core_counters[COUNT_CORE];
 #define TN_FORCE_MIGRATION 0
 #endif
 
+/* ---- wait.c: tn_wake in two steps ---- */
+
+/* Decides the wait. TN_DECIDED_PARKED: the fibre is the caller's, who makes it ready. */
+enum tn_decision tn_wake_decide(tn_waiter waiter);
+void tn_wake_resume(tn_fibre *fibre);
+
 #endif

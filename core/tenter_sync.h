@@ -58,7 +58,9 @@ TN_API int tn_mutex_destroy(tn_mutex *m);
 /* Who: any. Blocks; the fibre may go on on another worker. Errors: EDEADLK (checked) the caller has it already; EAGAIN
  * (recursive) too often. */
 TN_API int tn_mutex_lock(tn_mutex *m);
-/* Errors: as tn_mutex_lock, and ETIMEDOUT, ECANCELED. What is free is taken, whatever the deadline and the token. */
+/* Who: any; a plain thread that waits sees its token fire within a millisecond. Blocks; the fibre may go on on another
+ * worker. Errors: as tn_mutex_lock, and ETIMEDOUT, ECANCELED, ENOMEM as tn_wait. What is free is taken, whatever the
+ * deadline and the token. */
 TN_API int tn_mutex_lock_until(tn_mutex *m, tn_time deadline, tn_token *token);
 /* Who: any. Blocks: no. Errors: EBUSY somebody has it, with a checked one also the caller; EAGAIN as tn_mutex_lock. */
 TN_API int tn_mutex_trylock(tn_mutex *m);

@@ -31,29 +31,29 @@ TN_API __attribute__((noinline)) void tn_wait_note(const char *what, const void 
     f->note = (struct tn_wait_note){what, object, seq};
 }
 
-TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
+static inline enum tn_decision wake_decide(struct worker *w, tn_waiter waiter)
 {
-    struct worker *w = tn_self();
-    if (waiter.fibre != NULL && left_in_parent(w, waiter.fibre))
-        return false;
-    if (waiter.fibre == NULL || !wake_as(fibre_of(waiter.fibre), waiter.seq, WAIT_WOKEN, w))
-        return false;
-    if (w != NULL)
-        COUNT(w, COUNT_WAKE);
-    return true;
-}
-
-/* ---- a wake-up in two steps, for who holds something until the second (sync/waiting.h) ---- */
-
-enum tn_decision tn_wake_decide(tn_waiter waiter)
-{
-    struct worker *w = tn_self();
-    if (left_in_parent(w, waiter.fibre))
+    if (waiter.fibre == NULL || left_in_parent(w, waiter.fibre))
         return TN_TOO_LATE;
     enum tn_decision d = wait_decide(fibre_of(waiter.fibre), waiter.seq, WAIT_WOKEN);
     if (w != NULL && d != TN_TOO_LATE)
         COUNT(w, COUNT_WAKE);
     return d;
+}
+
+TN_API __attribute__((noinline)) bool tn_wake(tn_waiter waiter)
+{
+    struct worker *w = tn_self();
+    enum tn_decision d = wake_decide(w, waiter);
+    if (d == TN_DECIDED_PARKED)
+        make_ready(w, fibre_of(waiter.fibre), TN_WOKEN);
+    return d != TN_TOO_LATE;
+}
+
+/* The same in two steps, for who holds something until the second (sync/waiting.h). */
+enum tn_decision tn_wake_decide(tn_waiter waiter)
+{
+    return wake_decide(tn_self(), waiter);
 }
 
 void tn_wake_resume(tn_fibre *fibre)

@@ -50,7 +50,7 @@ static uint8_t *seen;
 static int parts_file = -1, given_file = -1;
 static int checkpoint; /* the latest one that this process has written its part of, or had no part in */
 static bool works = true, child;
-static int unborn; /* of the first process: those that it has still to make */
+static int unborn, children; /* of the first process: those that it has still to make, and those that it has */
 static double began, shown;
 static struct run_result told; /* what this process has added to the sums so far */
 static double told_done;
@@ -241,11 +241,13 @@ static void look_after(void)
     if (child)
         return;
     int status;
-    while (waitpid(-1, &status, WNOHANG) > 0)
+    while (children > 0 && waitpid(-1, &status, WNOHANG) > 0) {
+        children--;
         if (status != 0) {
             atomic_store(&shared->lost, 1);
             stop_all(3);
         }
+    }
     if (run_options.seconds > 0 && jobs_now() - began > run_options.seconds)
         stop_all(2);
     if (jobs_options.progress && jobs_now() - shown > 1) {
@@ -312,13 +314,13 @@ bool run_more(void)
             return any;
         }
         struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += PATIENCE_MS * 1000000;
         if (until.tv_nsec >= 1000000000) {
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
         }
-        sem_timedwait(&shared->news, &until);
+        sem_clockwait(&shared->news, CLOCK_MONOTONIC, &until);
         look_after();
     }
 }
@@ -337,8 +339,10 @@ static void maybe_fork(void)
     tell();
     last = jobs_now();
     pid_t pid = fork();
-    if (pid > 0)
+    if (pid > 0) {
         unborn--;
+        children++;
+    }
     if (pid != 0)
         return;
     watch_start();
@@ -359,7 +363,7 @@ static void maybe_give(void)
         return;
     lock();
     if (shared->untaken == shared->kept && shared->unwritten == 0)
-        shared->untaken = shared->kept = 0, shared->given = 0;
+        shared->given = shared->untaken = shared->kept = 0;
     if (!behind() && !atomic_load(&shared->stop) && shared->kept < PARTS_MAX) {
         search_split(true);
         shared->in_old[shared->kept] = false; /* it is in this one's own */

@@ -339,8 +339,8 @@ static void who_is_next(void)
 {
     int design = now->design;
     if (design == TN_MUTEX_DEFAULT) {
-#ifdef TN_MUTEX_DESIGN
-        design = TN_MUTEX_DESIGN;
+#ifdef TN_MUTEX
+        design = TN_MUTEX;
 #else
         return; /* the build's, which the suites of the variants know */
 #endif
@@ -390,7 +390,12 @@ static void alone(void)
 
 static void test_alone(void)
 {
+    static tn_mutex plain = TN_MUTEX_INIT;
     CHECK_EQUAL(sizeof(tn_mutex), 16);
+    CHECK_EQUAL(tn_mutex_lock(&plain), 0);
+    CHECK_EQUAL(tn_mutex_trylock(&plain), EBUSY);
+    CHECK_EQUAL(tn_mutex_unlock(&plain), 0);
+    CHECK_EQUAL(tn_mutex_destroy(&plain), 0);
     if (counting())
         for_each(1, alone);
 }

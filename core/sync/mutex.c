@@ -2,10 +2,10 @@
 /*
  * The mutex in all its designs and kinds on mutexword.h. Its word above the three bits of that:
  *
- *   design 3 | kind 2 | count 14 | owner 41
+ *   design 3 | kind 2 | count 14 | owner 42
  *
  * `design` is 0 for the build's own and `kind` is 0 for the normal one, so a plain mutex that is free is all zeros. Count and
- * owner, a multiple of a line below 2^47, are only kept where the kind asks for them.
+ * owner, a multiple of a line below 2^48, are only kept where the kind asks for them.
  */
 #include "waiting.h"
 
@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-enum { DESIGN = 3, KIND = 6, COUNT_AT = 8, OWNER = 23, LINE = 6 };
+enum { DESIGN = 3, KIND = 6, COUNT_AT = 8, OWNER = 22, LINE = 6 };
 enum { STARVED_NS = 1000000, SPINS = 64, SPINS_AT_ONCE = 16 };
 #define COUNTED   (UINT64_C(1) << COUNT_AT)
 #define COUNT_ALL (((UINT64_C(1) << 14) - 1) << COUNT_AT)
@@ -32,7 +32,7 @@ static struct tn_mutexword *word_of(tn_mutex *m)
 static unsigned design_of(uint64_t w)
 {
     unsigned d = w >> DESIGN & 7;
-    return d == TN_MUTEX_DEFAULT ? TN_MUTEX_DESIGN : d;
+    return d == TN_MUTEX_DEFAULT ? TN_MUTEX : d;
 }
 
 static unsigned kind_of(uint64_t w)

@@ -37,6 +37,44 @@ struct tn_claimed {
 /* Decides that the node's wait is over, unless its deadline or token has. By who includes this. */
 static bool tn_claim(struct tn_node *node, struct tn_claimed *claimed);
 
+static inline void tn_node_fresh(struct tn_node *node)
+{
+    node->next = node->before = NULL;
+    node->granted = false;
+    /* relaxed: whoever claims it finds it through the ring */
+    atomic_store_explicit(&node->thread, TN_NODE_WAITS, memory_order_relaxed);
+}
+
+/* ---- the wait of a plain thread: N0, a claim -> the thread ---- */
+
+/* tn_claim() of a thread's node. */
+static inline bool tn_thread_claim(struct tn_node *node, struct tn_claimed *claimed)
+{
+    uint32_t waits = TN_NODE_WAITS;
+    /* N0 release: what the claimer did, granted first of all. Failed, relaxed: it is not looked at again. */
+    if (!atomic_compare_exchange_strong_explicit(&node->thread, &waits, TN_NODE_CLAIMED, memory_order_release,
+                                                 memory_order_relaxed))
+        return false;
+    claimed->thread = &node->thread;
+    return true;
+}
+
+static inline bool tn_thread_claimed(struct tn_node *node)
+{
+    return atomic_load_explicit(&node->thread, memory_order_acquire) == TN_NODE_CLAIMED; /* N0 acquire */
+}
+
+/* By the thread, whose time is over. False: it has been claimed before. */
+static inline bool tn_thread_gives_up(struct tn_node *node)
+{
+    uint32_t waits = TN_NODE_WAITS;
+    /* Failed: N0 acquire. Else nothing is told by it, but the failing order may not be the stronger one. */
+    return atomic_compare_exchange_strong_explicit(&node->thread, &waits, TN_NODE_OVER, memory_order_acquire,
+                                                   memory_order_acquire);
+}
+
+/* ---- the ring ---- */
+
 static inline void tn_ring_put(struct tn_node **first, struct tn_node *node, bool in_front)
 {
     struct tn_node *at = *first;

@@ -6,11 +6,8 @@
 
 void tn_node_open(struct tn_node *node)
 {
-    node->next = node->before = NULL;
-    node->granted = false;
+    tn_node_fresh(node);
     node->waiter = tn_wait_prepare();
-    /* relaxed: whoever claims it finds it through the ring */
-    atomic_store_explicit(&node->thread, TN_NODE_WAITS, memory_order_relaxed);
 }
 
 /* A thread is in no token's list: it looks at its token now and then. */
@@ -19,18 +16,12 @@ enum { LOOK_NS = 1000000 };
 static int thread_wait(struct tn_node *node, tn_time deadline, tn_token *token)
 {
     for (;;) {
-        if (atomic_load_explicit(&node->thread, memory_order_acquire) == TN_NODE_CLAIMED) /* N0 acquire */
+        if (tn_thread_claimed(node))
             return 0;
         tn_time now = tn_now();
         int over = token != NULL && tn_token_fired(token) ? ECANCELED : now >= deadline ? ETIMEDOUT : 0;
-        if (over != 0) {
-            uint32_t waits = TN_NODE_WAITS;
-            /* Failed: N0 acquire. Else nothing is told by it, but the failing order may not be the stronger one. */
-            return atomic_compare_exchange_strong_explicit(&node->thread, &waits, TN_NODE_OVER, memory_order_acquire,
-                                                           memory_order_acquire)
-                       ? over
-                       : 0;
-        }
+        if (over != 0)
+            return tn_thread_gives_up(node) ? over : 0;
         tn_time until = token == NULL || deadline - now <= LOOK_NS ? deadline : now + LOOK_NS;
         tn_park(&node->thread, TN_NODE_WAITS, until);
     }

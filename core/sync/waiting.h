@@ -8,23 +8,10 @@
 #include "../internal.h"
 #include "waiters.h"
 
-/* ---- wait.c: a wake-up in two steps ---- */
-
-/* Decides the wait. TN_DECIDED_PARKED: the fibre is the caller's, who makes it ready. */
-enum tn_decision tn_wake_decide(tn_waiter waiter);
-void tn_wake_resume(tn_fibre *fibre);
-
 static inline bool tn_claim(struct tn_node *node, struct tn_claimed *claimed)
 {
-    if (node->waiter.fibre == NULL) {
-        uint32_t waits = TN_NODE_WAITS;
-        /* N0 release: what the claimer did, granted first of all. Failed, relaxed: it is not looked at again. */
-        if (!atomic_compare_exchange_strong_explicit(&node->thread, &waits, TN_NODE_CLAIMED, memory_order_release,
-                                                     memory_order_relaxed))
-            return false;
-        claimed->thread = &node->thread;
-        return true;
-    }
+    if (node->waiter.fibre == NULL)
+        return tn_thread_claim(node, claimed);
     tn_fibre *f = node->waiter.fibre;
     enum tn_decision d = tn_wake_decide(node->waiter);
     if (d == TN_DECIDED_PARKED)

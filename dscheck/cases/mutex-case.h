@@ -12,28 +12,18 @@
 
 static bool tn_claim(struct tn_node *node, struct tn_claimed *claimed)
 {
-    uint32_t waits = TN_NODE_WAITS;
-    claimed->thread = &node->thread;
-    return atomic_compare_exchange_strong_explicit(&node->thread, &waits, TN_NODE_CLAIMED, memory_order_release,
-                                                   memory_order_relaxed);
-}
-
-static inline void node_open(struct tn_node *node)
-{
-    node->next = node->before = NULL;
-    node->granted = false;
-    atomic_store_explicit(&node->thread, TN_NODE_WAITS, memory_order_relaxed);
+    return tn_thread_claim(node, claimed);
 }
 
 static inline void lock(struct tn_mutexword *m)
 {
     struct tn_node node = {.caller = 0};
     for (bool before = false;; before = true) {
-        node_open(&node);
+        tn_node_fresh(&node);
         if (tn_mutexword_enter(m, &node, before, 0))
             return;
         unsigned spins = 0;
-        while (atomic_load_explicit(&node.thread, memory_order_acquire) == TN_NODE_WAITS)
+        while (!tn_thread_claimed(&node))
             tn_spin_wait(&spins);
         if (node.granted)
             return;
@@ -45,13 +35,11 @@ static inline bool lock_in_time(struct tn_mutexword *m)
 {
     struct tn_node node = {.caller = 0};
     for (bool before = false;; before = true) {
-        node_open(&node);
+        tn_node_fresh(&node);
         if (tn_mutexword_enter(m, &node, before, 0))
             return true;
         case_pause();
-        uint32_t waits = TN_NODE_WAITS;
-        if (atomic_compare_exchange_strong_explicit(&node.thread, &waits, TN_NODE_OVER, memory_order_acquire,
-                                                    memory_order_acquire)) {
+        if (tn_thread_gives_up(&node)) {
             tn_mutexword_leave(m, &node);
             assert(node.next == NULL); /* it is about to be gone */
             return false;

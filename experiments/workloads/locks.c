@@ -96,6 +96,10 @@ static void repetition(int rep, bool threads, uint64_t ns)
     if (under != turns)
         bench_invalid(bench, "%llu turns, but %llu under the locks: they do not exclude", (unsigned long long)turns,
                       (unsigned long long)under);
+    if (turns == 0) {
+        bench_invalid(bench, "no turn ended in time: a longer --duration");
+        return;
+    }
     bench_sample(bench, "throughput", "1/s", (double)turns * 1e9 / (double)took, rep);
     bench_sample(bench, "fairness", "1", (double)least * (double)members / (double)turns, rep);
 }
@@ -141,7 +145,7 @@ int main(int argc, char **argv)
         {"by", BENCH_CHOICE, "fibre", 0, 0, "fibre|thread", "", "who takes the locks", NULL, 0, 0, false},
     };
     static struct bench b = {.program = "locks",
-                             .about = "fibres compute, and compute under one of some locks",
+                             .about = "fibres compute, and compute under one of some locks, for 0.2 s or --duration",
                              .clock = "starts before the first is started, stops when the last has ended",
                              .takes = BENCH_TAKES_SCHEDULER | BENCH_TAKES_FIBRES | BENCH_TAKES_DURATION,
                              .own = own,

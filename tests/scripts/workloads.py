@@ -158,9 +158,22 @@ def crowd(program: str) -> None:
         run(program, *wrong, code=2)
 
 
+def locks(program: str) -> None:
+    cells = [("fibre", design) for design in ("default", "spin", "spin-block", "block", "fair", "baton")]
+    for by, design in [*cells, ("thread", "block"), ("thread", "pthread")]:
+        said = run(program, "--by", by, "--design", design, "--fibres", "4", "--locks", "2", "--critical", "200", "--other",
+                   "200", "--duration", "0.02")
+        rate, fair = values(said, "throughput"), values(said, "fairness")
+        wanted(f"locks --by {by} --design {design}: {rate}, {fair}",
+               len(rate) == len(fair) == 1 and rate[0] > 0 and 0 <= fair[0] <= 1)
+    run(program, "--design", "pthread", code=2)
+    run(program, "--design", "ticket", code=2)
+
+
 def main() -> int:
-    yielding, arriving, packet, pthread, queue, affinity, threads = sys.argv[1:8]
+    yielding, arriving, packet, pthread, queue, affinity, threads, locking = sys.argv[1:9]
     crowd(threads)
+    locks(locking)
     ways_to_yield(yielding)
     idle_workers(arriving)
     queues(queue)
