@@ -114,19 +114,48 @@ static int environment_check(void)
     return 0;
 }
 
+/* What a source work calls its default: a module with its knobs, and what a worker without work does, where nothing else
+ * says that. `stands_for` is written out in docs/modules.md. */
+static const struct preset {
+    const char *name, *stands_for;
+    int64_t idle;
+} presets[] = {{"pushing:preset=fibre", "pushing:queue=nemesis:fresh=staging:steal=one:levels=3", TN_IDLE_BLOCK}};
+
+/* The preset that the scheduler's text names; NULL: none. A preset is a whole: it takes no knobs besides. */
+static int preset_of(const char *text, const struct preset **out)
+{
+    static const char mark[] = ":preset=";
+    const char *named = text != NULL ? strstr(text, mark) : NULL;
+    *out = NULL;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets && named != NULL; i++)
+        if (strcmp(text, presets[i].name) == 0)
+            *out = &presets[i];
+    if (named == NULL || *out != NULL)
+        return 0;
+    tn_message("tenter: no preset '%s'; there is %s", named + sizeof mark - 1, presets[0].name);
+    return EINVAL;
+}
+
 int config_resolve(const struct tn_config *given, struct tn_config *out)
 {
     if (environment_check() != 0)
         return EINVAL;
     const struct tn_config unset = TN_CONFIG_INIT;
     *out = given != NULL ? *given : unset;
+    if (out->scheduler == NULL)
+        out->scheduler = tn_getenv("TENTER_SCHEDULER");
+    const struct preset *preset;
+    if (preset_of(out->scheduler, &preset) != 0)
+        return EINVAL;
+    if (preset != NULL)
+        out->scheduler = preset->stands_for;
     for (size_t i = 0; i < n_config_knobs; i++) {
         const struct tn_knob *row = &config_knobs[i];
         int64_t *value = (int64_t *)(void *)((char *)out + offsets[i]);
         if (*value == TN_UNSET) {
             char name[32];
             const char *text = tn_getenv(variable(row->name, name));
-            *value = row->initial;
+            *value = preset != NULL && value == &out->idle ? preset->idle : row->initial;
             if (text != NULL && value_of(name, row, text, value) != 0)
                 return EINVAL;
         } else if (*value < row->low || *value > row->high) {
@@ -135,8 +164,6 @@ int config_resolve(const struct tn_config *given, struct tn_config *out)
             return EINVAL;
         }
     }
-    if (out->scheduler == NULL)
-        out->scheduler = tn_getenv("TENTER_SCHEDULER");
     if (out->poller == NULL)
         out->poller = tn_getenv("TENTER_POLLER");
     if (out->workers == 0)

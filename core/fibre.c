@@ -150,6 +150,7 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
     atomic_store_explicit((_Atomic(struct tn_cluster *) *)&f->pub.cluster, &cl->pub, memory_order_relaxed);
     f->pub.home = NULL;
     f->pub.priority = attr != NULL ? attr->priority : 0;
+    f->pub.background = attr != NULL && attr->background;
     f->fn = fn;
     f->value = arg;
     f->timer.at = 0;

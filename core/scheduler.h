@@ -30,6 +30,7 @@ struct tn_fibre {
     struct tn_cluster *cluster; /* where it runs; set before ready() */
     struct tn_worker *home;     /* the worker that ran it last, or NULL: for placement by affinity */
     int priority;               /* as its spawner said: -TN_PRIORITY_MAX to TN_PRIORITY_MAX, more is more urgent */
+    bool background;            /* as its spawner said: it runs only where nothing else does (000 §3.2.2) */
 };
 
 struct tn_worker {
@@ -123,8 +124,7 @@ enum tn_why {
     TN_DISPLACED,    /* spawned a fibre that the module ran first (TN_RUN_NOW) */
     TN_PREEMPTED,    /* lost the processor against its will */
     TN_MIGRATED,     /* comes from another cluster */
-    TN_STAGED,       /* goes on in the stage that stage() was told */
-    TN_BACKGROUND    /* runs only when nothing else does (000 §3.2) */
+    TN_STAGED        /* goes on in the stage that stage() was told */
 };
 
 /* ready() may answer a spawn by a worker of the cluster with this: the module did not take the fibre, the core
@@ -228,8 +228,9 @@ struct tn_scheduler {
      * module whose workers share all queues. */
     unsigned (*steal)(struct tn_worker *me, struct tn_worker *victim);
 
-    /* The victim of the attempt-th try of a round, NULL when the round is over. Left out: all other workers
-     * once, from a random start. */
+    /* The victim of the attempt-th try of a round, NULL when the round is over. It may be `me`: for what may be had only
+     * where no other has anything. A busy worker tries one now and then, in passing. Left out: all other workers once,
+     * from a random start. */
     struct tn_worker *(*victim)(struct tn_worker *me, unsigned attempt);
 
     /* May `me` find work by next() or by steal()? Called when it has announced that it will park, after the

@@ -151,7 +151,10 @@ struct tn_attr {
     tn_cluster *cluster; /* NULL: the spawner's; required from a plain thread unless `runtime` is given */
     tn_runtime *runtime; /* for plain threads: spawn in this runtime's first cluster */
     bool detached;       /* its resources go when it ends; nobody may join it */
-    int priority; /* up to ±TN_PRIORITY_MAX, the greater the more urgent; what it means is the module's (multiq) */
+    int priority; /* up to ±TN_PRIORITY_MAX, the greater the more urgent; what it means is the module's (multiq, pushing) */
+    bool
+        background; /* runs only where nothing else does, also if others wait for it by yielding; where the module has a
+                        queue for that (pushing) */
 };
 
 /* Make a fibre that runs `fn(arg)`. With `out` NULL it is detached. `attr` may be NULL in a fibre.

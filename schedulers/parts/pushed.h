@@ -4,8 +4,13 @@
  * take turns under a lock of theirs, but for `locked`, where all do under one lock.
  *
  * The queue with nodes needs some that live as long as it does. They come in blocks; who pops one keeps it for his next push.
+ * Where one always pushes and another always pops, nodes would pile up with the latter: who has two blocks gives one back
+ * for all, and who has none takes from there.
  *
- * Invariant: a fibre that was pushed is popped once. Empty is reliable, as the queues say.
+ * Invariants.
+ *  1. A fibre that was pushed is popped once. Empty is reliable, as the queues say.
+ *  2. No hand holds more than two blocks of free nodes; so there are never more blocks than what was queued at once fills,
+ *     and two for each hand, and one.
  */
 #ifndef TN_PARTS_PUSHED_H
 #define TN_PARTS_PUSHED_H
@@ -27,11 +32,17 @@ struct tn_pushed_block {
     } line[TN_PUSHED_BLOCK];
 };
 
-/* All nodes of a cluster, and the free ones of those who have no list of their own. */
+/* All nodes of a cluster, and the free ones that are in nobody's hand. */
 struct tn_pushed_nodes {
     struct tn_spinlock lock;
     struct tn_pushed_block *blocks; /* under lock, both */
     struct tn_mpsc_node *free;
+};
+
+/* A worker's own free nodes; `free` empties as n does. Owner only. */
+struct tn_pushed_hand {
+    struct tn_mpsc_node *free;
+    uint32_t n;
 };
 
 struct tn_pushed {
@@ -46,44 +57,70 @@ struct tn_pushed {
 
 /* ---- nodes ---- */
 
-/* A list of new ones, from line[0] to the last; NULL: no memory. */
-static inline struct tn_pushed_block *tn_pushed_make_(struct tn_pushed_nodes *all)
+static inline struct tn_mpsc_node *tn_pushed_take_(struct tn_pushed_hand *hand)
 {
-    struct tn_pushed_block *b = tn_sched_alloc(sizeof *b);
-    if (b == NULL)
-        return NULL;
-    for (uint32_t i = 0; i + 1 < TN_PUSHED_BLOCK; i++)
-        b->line[i].node.item = &b->line[i + 1].node;
-    tn_spinlock_lock(&all->lock);
-    b->next = all->blocks;
-    all->blocks = b;
-    tn_spinlock_unlock(&all->lock);
-    return b;
+    struct tn_mpsc_node *node = hand->free;
+    hand->free = node->item;
+    hand->n--;
+    return node;
 }
 
-/* From the caller's list or, with `free` NULL, from that of all others. NULL: no memory. */
-static inline struct tn_mpsc_node *tn_pushed_node_(struct tn_pushed_nodes *all, struct tn_mpsc_node **free)
+static inline void tn_pushed_keep_(struct tn_pushed_hand *hand, struct tn_mpsc_node *node)
 {
-    struct tn_mpsc_node *node = NULL;
-    struct tn_pushed_block *made;
-    if (free != NULL) {
-        if (*free == NULL && (made = tn_pushed_make_(all)) != NULL)
-            *free = &made->line[0].node;
-        if ((node = *free) != NULL)
-            *free = node->item;
-        return node;
-    }
+    node->item = hand->free;
+    hand->free = node;
+    hand->n++;
+}
+
+/* At most so many from those of all or, if they have none, a new block: into a hand that is empty. False: no memory. */
+static inline bool tn_pushed_fetch_(struct tn_pushed_nodes *all, struct tn_pushed_hand *hand, uint32_t most)
+{
     tn_spinlock_lock(&all->lock);
-    if ((node = all->free) != NULL)
+    while (all->free != NULL && hand->n < most) {
+        struct tn_mpsc_node *node = all->free;
         all->free = node->item;
-    tn_spinlock_unlock(&all->lock);
-    if (node == NULL && (made = tn_pushed_make_(all)) != NULL) {
-        node = &made->line[0].node;
-        tn_spinlock_lock(&all->lock);
-        made->line[TN_PUSHED_BLOCK - 1].node.item = all->free;
-        all->free = node->item;
-        tn_spinlock_unlock(&all->lock);
+        tn_pushed_keep_(hand, node);
     }
+    tn_spinlock_unlock(&all->lock);
+    if (hand->n != 0)
+        return true;
+    struct tn_pushed_block *made = tn_sched_alloc(sizeof *made);
+    if (made == NULL)
+        return false;
+    for (uint32_t i = 0; i < TN_PUSHED_BLOCK; i++)
+        tn_pushed_keep_(hand, &made->line[i].node);
+    tn_spinlock_lock(&all->lock);
+    made->next = all->blocks;
+    all->blocks = made;
+    tn_spinlock_unlock(&all->lock);
+    return true;
+}
+
+/* Give n of a hand's nodes back to all. */
+static inline void tn_pushed_give_(struct tn_pushed_nodes *all, struct tn_pushed_hand *hand, uint32_t n)
+{
+    struct tn_mpsc_node *first = hand->free, *last = first;
+    if (n == 0)
+        return;
+    for (uint32_t i = 1; i < n; i++)
+        last = last->item;
+    hand->free = last->item;
+    hand->n -= n;
+    tn_spinlock_lock(&all->lock);
+    last->item = all->free;
+    all->free = first;
+    tn_spinlock_unlock(&all->lock);
+}
+
+/* From the caller's hand or, with `hand` NULL, from that of all. NULL: no memory. */
+static inline struct tn_mpsc_node *tn_pushed_node_(struct tn_pushed_nodes *all, struct tn_pushed_hand *hand)
+{
+    struct tn_pushed_hand other = {0};
+    struct tn_pushed_hand *h = hand != NULL ? hand : &other;
+    struct tn_mpsc_node *node = NULL;
+    if (h->n != 0 || tn_pushed_fetch_(all, h, hand != NULL ? TN_PUSHED_BLOCK : 1))
+        node = tn_pushed_take_(h);
+    tn_pushed_give_(all, &other, other.n);
     return node;
 }
 
@@ -119,9 +156,9 @@ static inline int tn_pushed_init(struct tn_pushed *p, enum tn_pushed_kind kind, 
     }
 }
 
-/* Any thread; `free`: its list of nodes, or NULL. False: no memory for a node. */
+/* Any thread; `hand`: its own, or NULL. False: no memory for a node. */
 static inline bool tn_pushed_push(struct tn_pushed *p, enum tn_pushed_kind kind, struct tn_pushed_nodes *all,
-                                  struct tn_mpsc_node **free, struct tn_fibre *f)
+                                  struct tn_pushed_hand *hand, struct tn_fibre *f)
 {
     struct tn_mpsc_node *node;
     switch (kind) {
@@ -129,7 +166,7 @@ static inline bool tn_pushed_push(struct tn_pushed *p, enum tn_pushed_kind kind,
         tn_locked_queue_push_back(&p->queue.locked, &f->link);
         return true;
     case TN_PUSHED_NODE:
-        if ((node = tn_pushed_node_(all, free)) == NULL)
+        if ((node = tn_pushed_node_(all, hand)) == NULL)
             return false;
         tn_mpsc_nodes_push(&p->queue.nodes, node, f);
         return true;
@@ -156,11 +193,11 @@ static inline bool tn_pushed_empty(struct tn_pushed *p, enum tn_pushed_kind kind
     }
 }
 
-/* Any worker; `free` gets the node. NULL: empty. */
+/* Any worker; its hand gets the node. NULL: empty. */
 static inline struct tn_fibre *tn_pushed_pop(struct tn_pushed *p, enum tn_pushed_kind kind,
-                                             struct tn_mpsc_node **free)
+                                             struct tn_pushed_nodes *all, struct tn_pushed_hand *hand)
 {
-    struct tn_mpsc_node *node;
+    struct tn_mpsc_node *node = NULL;
     struct tn_link *link = NULL;
     void *item = NULL;
     if (kind == TN_PUSHED_LOCKED)
@@ -170,10 +207,7 @@ static inline struct tn_fibre *tn_pushed_pop(struct tn_pushed *p, enum tn_pushed
     tn_spinlock_lock(&p->consumers);
     switch (kind) {
     case TN_PUSHED_NODE:
-        if ((node = tn_mpsc_nodes_pop(&p->queue.nodes, &item)) != NULL) {
-            node->item = *free;
-            *free = node;
-        }
+        node = tn_mpsc_nodes_pop(&p->queue.nodes, &item);
         link = item;
         break;
     case TN_PUSHED_STUB:
@@ -183,6 +217,11 @@ static inline struct tn_fibre *tn_pushed_pop(struct tn_pushed *p, enum tn_pushed
         link = tn_nemesis_pop(&p->queue.nemesis);
     }
     tn_spinlock_unlock(&p->consumers);
+    if (node != NULL) {
+        tn_pushed_keep_(hand, node);
+        if (hand->n == 2 * TN_PUSHED_BLOCK)
+            tn_pushed_give_(all, hand, TN_PUSHED_BLOCK);
+    }
     return tn_fibre_of(link);
 }
 

@@ -8,88 +8,40 @@
  *   staging     the cluster's queue, where all take from it: work sharing. Who takes it becomes its owner
  *   push        the next worker's queue, in turn: work pushing
  *
- *   queue=      a worker's queue, see parts/pushed.h: a list under a lock; the stub queue with nodes; the same, intrusive;
- *               that of Nemesis
+ *   queue=      a worker's queue, see parts/pushed.h; levels= so many of them, see parts/levels.h, as of the staging queue
  *
- * Without an argument this is the default of 000 §3.2, but for its background queue and its levels of priority: staging
- * queue, Nemesis queues with a lock for thieves, who try the longest busy first, transient stealing. With idle=block of the
- * core, workers block when idle.
+ * A fibre that was spawned for the background (tn_attr) is in the cluster's background queue whenever it is ready. A worker
+ * takes from there when it has found nothing in its queue and the staging queue nor with any victim: it is its own last
+ * victim. So that these fibres get on among themselves, a fair choice with both queues empty looks there as well.
  *
- * Invariant: a fibre given to ready() is in exactly one queue, a worker's or the staging one, until next(), steal() or
+ * Invariant: a fibre given to ready() is in exactly one queue, of a worker or of the cluster, until next(), steal() or
  * drain() takes it out. A worker that has left still has a queue, which anybody empties: who pushes may have seen it there.
  */
-#define TN_KNOB_OWNER pushing
-#include "parts/pushed.h"
-#include "parts/stuck.h"
-#include "parts/victims.h"
+#include "pushing/tables.h"
 
-#define PUSHING_KNOBS(K)                                                                                            \
-    K(queue, "locked|node|stub|nemesis", 3, 0, 3, "", "a worker's queue", "000 §4.2")                               \
-    K(fresh, "staging|push", 0, 0, 1, "", "a new fibre, or one from another cluster: for all, or for each in turn", \
-      "000 §2.3.2")                                                                                                 \
-    K(steal, "one|stuck", 0, 0, 1, "",                                                                              \
-      "from whom a worker without work takes one: from any; only from one that reaches no scheduling point",        \
-      "000 §3.2.2")
-
-enum { PUSHING_KNOBS(TN_KNOB_ENUM) };
-static const struct tn_knob pushing_knobs[] = {PUSHING_KNOBS(TN_KNOB_ROW)};
-#define KNOB(cl, k) TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
-
-enum { FRESH_STAGING, FRESH_PUSH };
-enum { STEAL_ONE, STEAL_STUCK };
-enum { STUCK_NS = 500000 };
-#define KIND(cl) ((enum tn_pushed_kind)KNOB(cl, queue))
-
-enum { PUSHING_STAGED, PUSHING_RETURNED };
-static const struct tn_counter_row pushing_counters[] = {
-    [PUSHING_STAGED] = {"staged", "fibres that went through the staging queue"},
-    [PUSHING_RETURNED] = {"returned", "fibres that went back to the worker that owns them, from another one"},
-};
-
-struct pushing_worker {
-    struct tn_pushed queue;
-    _Atomic(bool) here;
-    struct tn_stuck stuck;
-    /* owner only */
-    struct tn_mpsc_node *free;
-    uint32_t turn, fairs;
-    struct tn_victim_walk walk;
-};
-
-struct pushing_cluster {
-    struct tn_locked_queue staging;
-    struct tn_pushed_nodes nodes;
-    _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) turn; /* of those who are no workers of the cluster */
-};
-
-static struct pushing_worker *of(struct tn_worker *w)
+static int stage(struct tn_worker *me, struct tn_fibre *f)
 {
-    return w->sched;
-}
-
-static bool is_here(struct tn_worker *w)
-{
-    return atomic_load_explicit(&of(w)->here, memory_order_relaxed); /* relaxed: a hint, see Invariant */
+    if (me != NULL)
+        TN_COUNT_ADD(me, PUSHING_STAGED, 1);
+    tn_levels_push(&all_of(f->cluster)->staging, NULL, f);
+    return 0;
 }
 
 static int push(struct tn_worker *me, struct tn_worker *to, struct tn_fibre *f)
 {
-    struct pushing_cluster *c = to->cluster->sched;
-    if (tn_pushed_push(&of(to)->queue, KIND(to->cluster), &c->nodes, me != NULL ? &of(me)->free : NULL, f))
+    if (tn_levels_push(&of(to)->queue, me != NULL ? &of(me)->hand : NULL, f))
         return TN_FOR(to->index);
-    tn_locked_queue_push_back(&c->staging,
-                              &f->link); /* no memory for a node: what is ready may not be refused for that */
-    return 0;
+    return stage(me, f); /* no memory for a node: what is ready may not be refused for that */
 }
 
 static bool is_empty(struct tn_worker *w)
 {
-    return tn_pushed_empty(&of(w)->queue, KIND(w->cluster));
+    return tn_levels_empty(&of(w)->queue);
 }
 
-static struct tn_fibre *pop(struct tn_worker *me, struct tn_worker *from)
+static struct tn_fibre *pop(struct tn_worker *me, struct tn_worker *from, bool last)
 {
-    return tn_pushed_pop(&of(from)->queue, KIND(from->cluster), &of(me)->free);
+    return tn_levels_pop(&of(from)->queue, &of(me)->hand, last);
 }
 
 /* ---- ready ---- */
@@ -97,7 +49,7 @@ static struct tn_fibre *pop(struct tn_worker *me, struct tn_worker *from)
 /* The next worker that is there, in the turn of who asks. */
 static struct tn_worker *next_worker(struct tn_worker *me, struct tn_cluster *cl)
 {
-    struct pushing_cluster *c = cl->sched;
+    struct pushing_cluster *c = all_of(cl);
     uint32_t used = atomic_load_explicit(&cl->used, memory_order_acquire); /* U0 acquire */
     for (uint32_t i = 0; i < used; i++) {
         uint32_t turn = me != NULL
@@ -112,8 +64,11 @@ static struct tn_worker *next_worker(struct tn_worker *me, struct tn_cluster *cl
 static int pushing_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
     struct tn_cluster *cl = f->cluster;
-    struct pushing_cluster *c = cl->sched;
     uint32_t *owner = tn_fibre_state(f); /* index + 1 */
+    if (f->background) {
+        tn_locked_queue_push_back(&all_of(cl)->background, &f->link);
+        return 0;
+    }
     struct tn_worker *to = *owner != 0 && why != TN_YIELDED_HARD ? cl->workers[*owner - 1] : NULL;
     if (to != NULL && is_here(to)) {
         if (me != NULL)
@@ -124,59 +79,71 @@ static int pushing_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why w
         *owner = to->index + 1;
         return push(me, to, f);
     }
-    if (me != NULL)
-        TN_COUNT_ADD(me, PUSHING_STAGED, 1);
-    tn_locked_queue_push_back(&c->staging, &f->link);
-    return 0;
+    return stage(me, f);
 }
 
 /* ---- next ---- */
 
-static struct tn_fibre *staged(struct tn_worker *me)
+static struct tn_fibre *staged(struct tn_worker *me, bool last)
 {
-    struct tn_fibre *f =
-        tn_fibre_of(tn_locked_queue_pop_front(&((struct pushing_cluster *)me->cluster->sched)->staging));
+    struct tn_fibre *f = tn_levels_pop(&all_of(me->cluster)->staging, NULL, last);
     if (f != NULL && *(uint32_t *)tn_fibre_state(f) == 0)
         *(uint32_t *)tn_fibre_state(f) = me->index + 1;
     return f;
 }
 
-/* Every other fair choice looks into the staging queue first. */
+static struct tn_fibre *from_background(struct tn_worker *me)
+{
+    struct tn_fibre *f = tn_fibre_of(tn_locked_queue_pop_front(&all_of(me->cluster)->background));
+    TN_COUNT_ADD(me, PUSHING_BACKGROUND, f != NULL);
+    return f;
+}
+
+/* A fair choice takes the least urgent level first; every other one looks into the staging queue before the own. */
 static struct tn_fibre *pushing_next(struct tn_worker *me, bool fair)
 {
     struct tn_fibre *f = NULL;
     tn_stuck_turn(&of(me)->stuck);
     if (fair && (++of(me)->fairs & 1) != 0)
-        f = staged(me);
-    f = f != NULL ? f : pop(me, me);
-    return f != NULL ? f : staged(me);
+        f = staged(me, true);
+    f = f != NULL ? f : pop(me, me, fair);
+    f = f != NULL ? f : staged(me, fair);
+    return f == NULL && fair ? from_background(me) : f;
 }
 
 /* ---- stealing ---- */
 
-/* What is taken keeps its owner: it only runs here this time. */
+/* What is taken keeps its owner: it only runs here this time. A busy worker comes by as well (scheduler.h): the background
+ * is not for him. */
 static unsigned pushing_steal(struct tn_worker *me, struct tn_worker *victim)
 {
+    struct tn_fibre *f = NULL;
+    if (victim == me) {
+        if (is_empty(me) && tn_levels_empty(&all_of(me->cluster)->staging) && (f = from_background(me)) != NULL)
+            push(me, me, f);
+        return f != NULL;
+    }
     if (is_empty(victim) ||
         (KNOB(me->cluster, steal) == STEAL_STUCK && is_here(victim) && !tn_stuck_since(&of(victim)->stuck, STUCK_NS)))
         return 0;
-    struct tn_fibre *f = pop(me, victim);
-    if (f == NULL)
-        return 0;
-    push(me, me, f);
-    return 1;
+    if ((f = pop(me, victim, false)) != NULL)
+        push(me, me, f);
+    return f != NULL;
 }
 
 static struct tn_worker *pushing_victim(struct tn_worker *me, unsigned attempt)
 {
     uint32_t used = atomic_load_explicit(&me->cluster->used, memory_order_acquire); /* U0 acquire */
-    return tn_victim_busy(me, used, attempt, &of(me)->walk);
+    bool over = attempt != 0 && of(me)->over;
+    struct tn_worker *w = over ? NULL : tn_victim_busy(me, used, attempt, &of(me)->walk);
+    of(me)->over = w == NULL;
+    return w == NULL && !over ? me : w;
 }
 
 static enum tn_work pushing_may_have_work(struct tn_worker *me)
 {
-    struct pushing_cluster *c = me->cluster->sched;
-    if (tn_locked_queue_length(&c->staging) != 0 || !is_empty(me))
+    struct pushing_cluster *c = all_of(me->cluster);
+    if (!tn_levels_empty(&c->staging) || tn_locked_queue_length(&c->background) != 0 || !is_empty(me))
         return TN_WORK_SOME;
     enum tn_work work = TN_WORK_NONE;
     uint32_t used = atomic_load_explicit(&me->cluster->used, memory_order_acquire); /* U0 acquire */
@@ -191,18 +158,25 @@ static enum tn_work pushing_may_have_work(struct tn_worker *me)
 
 static int pushing_cluster_init(struct tn_cluster *cl)
 {
-    tn_locked_queue_init(&((struct pushing_cluster *)cl->sched)->staging);
-    return 0;
+    tn_locked_queue_init(&all_of(cl)->background);
+    return tn_levels_init(&all_of(cl)->staging, (uint32_t)KNOB(cl, levels), TN_PUSHED_LOCKED, NULL);
 }
 
 static void pushing_cluster_fini(struct tn_cluster *cl)
 {
-    tn_pushed_nodes_fini(&((struct pushing_cluster *)cl->sched)->nodes);
+    tn_levels_fini(&all_of(cl)->staging);
+    tn_pushed_nodes_fini(&all_of(cl)->nodes);
 }
 
 static int pushing_worker_init(struct tn_worker *me)
 {
-    return tn_pushed_init(&of(me)->queue, KIND(me->cluster), &((struct pushing_cluster *)me->cluster->sched)->nodes);
+    return tn_levels_init(&of(me)->queue, (uint32_t)KNOB(me->cluster, levels),
+                          (enum tn_pushed_kind)KNOB(me->cluster, queue), &all_of(me->cluster)->nodes);
+}
+
+static void pushing_worker_fini(struct tn_worker *me)
+{
+    tn_levels_fini(&of(me)->queue);
 }
 
 static void pushing_worker_join(struct tn_worker *me)
@@ -212,26 +186,29 @@ static void pushing_worker_join(struct tn_worker *me)
 
 static void pushing_worker_leave(struct tn_worker *me)
 {
-    struct pushing_cluster *c = me->cluster->sched;
     struct tn_fibre *f;
     atomic_store_explicit(&of(me)->here, false, memory_order_relaxed); /* relaxed: a hint */
-    while ((f = pop(me, me)) != NULL)
-        tn_locked_queue_push_back(&c->staging, &f->link);
+    while ((f = pop(me, me, false)) != NULL)
+        stage(me, f);
 }
 
 static void pushing_drain(struct tn_cluster *cl, struct tn_list *out)
 {
+    struct pushing_cluster *c = all_of(cl);
     uint32_t used = atomic_load_explicit(&cl->used, memory_order_acquire); /* U0 acquire */
     struct tn_fibre *f;
-    tn_locked_queue_pop_n(&((struct pushing_cluster *)cl->sched)->staging, SIZE_MAX, out);
+    tn_locked_queue_pop_n(&c->background, SIZE_MAX, out);
+    while ((f = tn_levels_pop(&c->staging, NULL, false)) != NULL)
+        tn_list_push_back(out, &f->link);
     for (uint32_t i = 0; i < used; i++)
-        while ((f = pop(cl->workers[i], cl->workers[i])) != NULL)
+        while ((f = pop(cl->workers[i], cl->workers[i], false)) != NULL)
             tn_list_push_back(out, &f->link);
 }
 
 TN_SCHEDULER(pushing) = {
     .name = "pushing",
-    .summary = "a queue for each worker, into which others push, and a staging queue: the default of 000",
+    .summary = "a queue for each worker, into which others push, one for all, one for the background; preset=fibre: "
+               "that of 000",
     .cluster_size = sizeof(struct pushing_cluster),
     .worker_size = sizeof(struct pushing_worker),
     .fibre_size = sizeof(uint32_t),
@@ -242,6 +219,7 @@ TN_SCHEDULER(pushing) = {
     .cluster_init = pushing_cluster_init,
     .cluster_fini = pushing_cluster_fini,
     .worker_init = pushing_worker_init,
+    .worker_fini = pushing_worker_fini,
     .worker_join = pushing_worker_join,
     .worker_leave = pushing_worker_leave,
     .ready = pushing_ready,
