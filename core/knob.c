@@ -68,7 +68,9 @@ static bool number(const char *text, size_t length, int64_t *value)
     char digits[32], *end;
     size_t sign = length != 0 && text[0] == '-';
     if (length >= sizeof digits || length == sign || text[sign] < '0' || text[sign] > '9')
-        return false; /* strtoll would take white space, a plus, and octal numbers */
+        return false; /* strtoll would take white space and a plus */
+    if (length > sign + 1 && text[sign] == '0' && text[sign + 1] >= '0' && text[sign + 1] <= '9')
+        return false; /* 010: eight or ten? And of digits that each mean something one would be lost */
     memcpy(digits, text, length);
     digits[length] = '\0';
     errno = 0;

@@ -5,6 +5,10 @@
  */
 #include "harness.h"
 
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
 /* A fifo of its own, by another name: no cluster runs it, its choices of victims are called as they are. */
 #define TN_KNOB_OWNER probe
 #define LOCAL_LIFO    0
@@ -129,6 +133,118 @@ static void test_busiest(void)
     CHECK(tn_victim_busiest(&workers[0], 1, 0, &begin, no_length) == NULL);
 }
 
+/* ---- the knob: whom a thief robs first, of one busy for longer and one with more ---- */
+
+/* The main fibre keeps its worker, the first that was busy, and has one fibre in its queue; a second worker is busy with a
+ * fibre that has spawned FEW; the third is released, and whose fibre does it run first? */
+enum { FEW = 8, ROUNDS = 20 };
+static atomic_int on[2]; /* the worker that each of the two hogs keeps */
+static atomic_bool spawns, spawned, released, over;
+static atomic_uintptr_t first;
+static char of_many, of_few;
+
+static void *tell_whose(void *whose)
+{
+    uintptr_t nobody = 0;
+    if (tn_worker_self() == atomic_load(&on[1]))
+        atomic_compare_exchange_strong(&first, &nobody, (uintptr_t)whose);
+    return NULL;
+}
+
+static void *with_many(void *arg)
+{
+    tn_fibre *f[FEW];
+    atomic_store(&on[0], tn_worker_self());
+    while (!atomic_load(&spawns))
+        sched_yield();
+    for (int i = 0; i < FEW; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, tell_whose, &of_many), 0);
+    atomic_store(&spawned, true);
+    while (!atomic_load(&over))
+        sched_yield();
+    for (int i = 0; i < FEW; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    return arg;
+}
+
+static void *thief(void *arg)
+{
+    atomic_store(&on[1], tn_worker_self());
+    while (!atomic_load(&released))
+        sched_yield();
+    return arg;
+}
+
+struct robbed {
+    unsigned many, few,
+        right; /* rounds in which it was the one or the other, or the thief's neighbour to the right */
+};
+
+static void *rob(void *arg)
+{
+    struct robbed *r = arg;
+    tn_fibre *hogs[2], *own;
+    for (int i = 0; i < 2; i++)
+        atomic_store(&on[i], -1);
+    spawns = spawned = released = over = false;
+    atomic_store(&first, 0);
+    while (tn_idle_count(tn_cluster_self()) != 2)
+        sched_yield(); /* whoever does not sleep yet would be busy for as long */
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQUAL(tn_spawn(&hogs[i], NULL, i == 0 ? with_many : thief, NULL), 0);
+        while (atomic_load(&on[i]) < 0)
+            sched_yield();
+    }
+    CHECK_EQUAL(tn_spawn(&own, NULL, tell_whose, &of_few), 0);
+    atomic_store(&spawns, true);
+    while (!atomic_load(&spawned))
+        sched_yield();
+    atomic_store(&released, true);
+    while (atomic_load(&first) == 0)
+        sched_yield();
+    atomic_store(&over, true);
+    CHECK_EQUAL(tn_join(own, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQUAL(tn_join(hogs[i], NULL), 0);
+    bool was_few = atomic_load(&first) == (uintptr_t)&of_few;
+    int right = (atomic_load(&on[1]) + 1) % 3;
+    r->few += was_few;
+    r->many += !was_few;
+    r->right += (right == atomic_load(&on[0])) != was_few;
+    return NULL;
+}
+
+static struct robbed robbed(const char *module, const char *victims)
+{
+    struct robbed r = {0};
+    char spec[80];
+    snprintf(spec, sizeof spec, "%s:private=0:victims=%s", module, victims);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct tn_config c = with(3, spec);
+        c.idle = TN_IDLE_BLOCK;
+        c.seed = (int64_t)(harness_seed() % 1000000) + 1 + i; /* else each round draws the same */
+        CHECK_EQUAL(tn_run(&c, rob, &r, NULL), 0);
+    }
+    harness_note("%s: %u from the longer queue, %u from the longer busy, %u from the right ", spec, r.many, r.few,
+                 r.right);
+    return r;
+}
+
+static void test_knob(void)
+{
+    static const char *const modules[] = {"fifo", "lifo"};
+    if (migration_forced())
+        SKIP("all fibres go through the shared queue");
+    for (int m = 0; m < 2; m++) {
+        struct robbed random = robbed(modules[m], "random");
+        CHECK(random.many != 0 && random.few != 0); /* but for one run in 500000 */
+        CHECK(robbed(modules[m], "nearest:nearest=1").right >= ROUNDS - 1);
+        CHECK(robbed(modules[m], "busy").few >= ROUNDS - 2); /* or the lock of the list was taken */
+        CHECK(robbed(modules[m], "listed").few >= ROUNDS - 2);
+        CHECK_EQUAL(robbed(modules[m], "busiest").many, ROUNDS);
+    }
+}
+
 /* ---- request: who comes before the usual victims ---- */
 
 static struct local_worker local[MOST];
@@ -229,6 +345,7 @@ int main(void)
         {"nearest: right, left, then far", test_nearest},
         {"nearest: reaches all", test_nearest_reaches_all},
         {"busiest: the longest queue, then all", test_busiest},
+        {"victims: who is robbed first", test_knob},
         {"requests and tickets come first", test_requests},
         {"few are left alone", test_least},
         {"the biased lock", test_biased},

@@ -11,8 +11,8 @@
 #define STAGED_KNOBS(K)                                                                                              \
     K(stages, NULL, 3, 1, 9, "", "stages, each with a queue and a pool", "003 §4.3.2")                               \
     K(split, NULL, 0, 0, 999999999, "",                                                                              \
-      "workers of each stage at first, a digit each: 181 is one, eight, one; 0: all in stage 0, without controller " \
-      "in turn",                                                                                                     \
+      "workers of each stage at first, a digit each: 181 is one, eight, one, and 90 nine and none; 0: all in stage " \
+      "0, without controller in turn",                                                                               \
       "003 §4.3.2")                                                                                                  \
     K(capacity, NULL, 128, 1, 1 << 20, "fibres", "bound of a stage's queue", "003 §4.4.7")                           \
     K(full, "overflow|refuse", 0, 0, 1, "",                                                                          \
