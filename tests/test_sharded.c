@@ -9,6 +9,7 @@
 #include "parts/shards.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,46 @@ static void test_full(void)
     CHECK_EQUAL(tn_run(&overflow, until_full, (void *)1000, NULL), 0);
 }
 
+static atomic_bool enough;
+
+static void *until_enough(void *sleeps)
+{
+    while (!atomic_load(&enough)) {
+        if (sleeps != NULL)
+            tn_sleep(1);
+        else
+            tn_yield();
+    }
+    return NULL;
+}
+
+/* Those who have begun take nobody's room, however often they are back: one more may be spawned, and one more is refused. */
+static void *full_of_old(void *sleep)
+{
+    tn_fibre *f[5];
+    for (int i = 0; i < 5; i++) {
+        while (tn_spawn(&f[i], NULL, until_enough, sleep) == EAGAIN)
+            tn_yield();
+    }
+    for (int i = 0; i < 40; i++)
+        tn_yield();
+    atomic_store(&enough, true);
+    CHECK_EQUAL(tn_spawn(NULL, NULL, work, NULL), 0);
+    CHECK_EQUAL(tn_spawn(NULL, NULL, work, NULL), 0);
+    CHECK_EQUAL(tn_spawn(NULL, NULL, work, NULL), EAGAIN);
+    for (int i = 0; i < 5; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    atomic_store(&enough, false);
+    return NULL;
+}
+
+static void test_full_of_old(void)
+{
+    struct tn_config c = with(1, "sharded:capacity=2:shards=1:full=refuse");
+    CHECK_EQUAL(tn_run(&c, full_of_old, NULL, NULL), 0);
+    CHECK_EQUAL(tn_run(&c, full_of_old, &c, NULL), 0);
+}
+
 static void *yield_hard(void *arg)
 {
     tn_fibre *f;
@@ -253,6 +294,7 @@ int main(void)
         {"number of shards", test_shards},
         {"a worker without a shard", test_without_own},
         {"full", test_full},
+        {"full of those that have begun", test_full_of_old},
         {"hard yields", test_yields},
     };
     return HARNESS_RUN("sharded", tests);
