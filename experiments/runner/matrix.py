@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator
 
 from .build import Variant
+from .columns import HEAD, HIST, TAIL
 from .errors import Stop, nearest
 from .variables import PREFIX
 from .yamlfile import YamlFile
@@ -241,6 +242,10 @@ class _Expander:
         vary = tuple(n for n, v in lists.items() if isinstance(build[n], list))
         options = {**self.data.get("options", {}), **group.get("options", {})}
         self._reserved(factors, [*where, "factors"])
+        for name in factors:                    # what a predicate names so would not be the factor
+            if name in HEAD + TAIL + HIST and name != "program":
+                raise self.file.error([*where, "factors", name], f"'{name}' cannot be a factor: "
+                                      "results have a column of that name (docs/results.md)")
         self._reserved(options, [*where, "options"])
         table = {n: self._values(v, [*where, "factors", n]) for n, v in factors.items()}
         table.update({n: lists[n] for n in vary})

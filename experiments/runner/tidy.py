@@ -17,13 +17,10 @@ import pandas as pd
 import yaml
 
 from . import sim_where
+from .columns import HEAD, HIST, TAIL
 from .errors import Stop
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
-HEAD = ["cell", "block", "order", "invocation", "rep", "warmup", "status", "superseded"]
-TAIL = ["program", "series", "scheduler_said", "runtime", "differs", "binary_id", "cores",
-        "oversubscribed", "metric", "unit", "value"]
-HIST = ["invocation", "metric", "unit", "low", "high", "count"]
 USABLE = ("ok",)
 #: a later row with one of these says nothing of the cell, so it does not replace an earlier one
 VOID = ("interrupted", "skipped")

@@ -126,6 +126,10 @@ class Breaches(TreeCase):
         self.refused("factors: {workers: 1}\n", "m.yaml:3: no program")
         self.refused("program: good\nfactors: {workers: 5..2}\n", "m.yaml:4: the range 5..2")
         self.refused("program: good\nfactors: {seed: 1}\n", "m.yaml:4: 'seed' is given by")
+        for name in ("block", "unit", "count"):
+            self.refused(f"program: good\nfactors: {{workers: 1, {name}: [1, 2]}}\n",
+                         f"m.yaml:4: '{name}' cannot be a factor")
+        self.refused("program: good\nfactors: {workers: 1}\ninclude:\n  - factors: {order: 1}\n", "m.yaml:6: 'order'")
 
     def test_too_many_cells_are_refused_before_they_are_made(self) -> None:
         self.refused("program: good\nfactors: {workers: [0..9999999]}\n",
