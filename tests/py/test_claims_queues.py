@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Claims of M5.1, B4.1, M4.3, M7.12 and M7.13 on synthetic tables that must give each verdict."""
+"""Claims of M5.1, B4.1, M4.3, M7.12, M7.13 and M7.15 on synthetic tables that must give each verdict."""
 from __future__ import annotations
 
 import sys
@@ -96,6 +96,19 @@ class Bimodal(Queues):
             return points("packet", "scheduler", "workers", speeds)
         slow, fast = {5: 1e5, 20: 1e5}, {5: 1e5, 20: 2e5}
         self.each(make, {"fifo": fast, "lifo": slow}, {"fifo": slow, "lifo": fast}, {"fifo": {1: 1e5}, "lifo": {1: 1e5}})
+
+
+class Wavefront(Queues):
+    row = "M7.15"
+
+    def test_verdicts(self) -> None:
+        def make(speeds: Speeds) -> list[tuple[Point, Metrics]]:
+            return [point for problem in ("put", "align")
+                    for point in points("wavefront", "scheduler", "side", speeds, problem=problem, spawn="next", workers=2)]
+        slow, fast = {4: 1e5, 16: 1e5}, {4: 1e5, 16: 2e5}
+        self.each(make, {"fifo": slow, "lifo": fast}, {"fifo": fast, "lifo": slow}, {"fifo": {4: 1e5}, "lifo": {4: 1e5}})
+        self.frame(make({"fifo": slow, "lifo": fast}))
+        self.assertEqual(set(self.figure("wavefront_m7_15", 2)["series"]), {f"{s}, each spawns the next" for s in ("fifo", "lifo")})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The workloads whose answers were published: each size, way and order gives them.
+
+    answers.py WAVEFRONT
+"""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+ENV = {k: v for k, v in os.environ.items() if not k.startswith("TENTER_")}
+faults: list[str] = []
+
+
+def run(program: str, *words: str, code: int = 0) -> dict[str, Any]:
+    command = [program, "--json", "--warmup", "0", "--reps", "2", *words]
+    done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != code or (code != 0 and len(done.stderr.strip().splitlines()) != 1):
+        faults.append(f"{' '.join(command)}: exit {done.returncode}, not {code}: {done.stderr.strip()}")
+        return {}
+    return dict(json.loads(done.stdout)) if code == 0 else {}
+
+
+def values(said: dict[str, Any], metric: str) -> list[float]:
+    return [s["value"] for s in said.get("samples", []) if s["metric"] == metric]
+
+
+def wavefront(program: str) -> None:
+    # Hull's American put with 5 to 500 steps, his call (to the two digits that are printed), EMBOSS's alignment
+    puts = {"5": 4.49, "30": 4.263, "50": 4.272, "100": 4.278, "500": 4.283}
+    cells = [("put", steps, digits, answer) for steps, answer in puts.items() for digits in [2 if steps == "5" else 3]]
+    cells += [("call", "500", 2, 4.76), ("align", "2", 1, 293.5)]
+    for problem, steps, digits, answer in cells:
+        for spawn in ("all", "next"):
+            for side in ("2", "7", "16", "512"):
+                said = run(program, "--problem", problem, "--steps", steps, "--side", side, "--spawn", spawn,
+                           "--tables", "2", "--workers", "2")
+                got = [round(v, digits) for v in values(said, "answer")]
+                if got != [answer, answer] or min(values(said, "throughput") + values(said, "plain"), default=0) <= 0:
+                    faults.append(f"{problem}, {steps} steps, side {side}, spawn {spawn}: {got}, not {answer}")
+    for wrong in (("--side", "1"), ("--steps", "1"), ("--tables", "0"), ("--problem", "bond"), ("--spawn", "none")):
+        run(program, *wrong, code=2)
+
+
+wavefront(sys.argv[1])
+print("\n".join(faults) or "answers: ok")
+sys.exit(1 if faults else 0)
