@@ -10,13 +10,14 @@ static inline bool previous(const struct frame *g, uint16_t x, unsigned time, ui
     return x != w && (write_time(g, x) <= time || graph_leads(g, x, w));
 }
 
-static bool first_place(const struct frame *g, uint16_t o, unsigned time, uint16_t w)
+/* Whether write e was put behind all that had come, and nothing that was there before reads it. */
+static bool first_place(const struct frame *g, uint16_t e, uint16_t w)
 {
-    for (uint16_t x = g->slot[o].after; x != NIL; x = g->slot[x].after)
-        if (previous(g, x, time, w))
+    for (uint16_t x = g->slot[e].after; x != NIL; x = g->slot[x].after)
+        if (previous(g, x, e, w))
             return false;
-    for (uint16_t r = g->slot[o].readers; r != NIL; r = g->slot[r].reader)
-        if (r < time)
+    for (uint16_t r = g->slot[e].readers; r != NIL; r = g->slot[r].reader)
+        if (r < e)
             return false;
     return true;
 }
@@ -35,8 +36,9 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
                 return false;
         return true;
     }
+    /* A part came right behind the write that its update was given: what is asked of these two is enough. */
     if (s->kind == WPART)
-        return first_place(g, s->link, e, w);
+        return true;
     if (s->choice != 0)
         return false;
     if (s->loc == NIL)
@@ -49,7 +51,7 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
                 (s->cause == NIL || write_time(g, x) < e || graph_caused(g, x, e)))
                 return false;
     }
-    return !s->writes || write_time(g, e) != e || first_place(g, e, e, w);
+    return !s->writes || write_time(g, e) != e || first_place(g, e, w);
 }
 
 bool revisit_drops(const struct frame *g, uint16_t i, uint16_t r, uint16_t w)
@@ -57,8 +59,8 @@ bool revisit_drops(const struct frame *g, uint16_t i, uint16_t r, uint16_t w)
     const struct slot *s = &g->slot[i];
     if (i <= r || i == w)
         return false;
-    if (s->kind == WPART)
-        return s->link != w && !graph_leads(g, s->link, w);
+    if (s->kind == WPART) /* it goes with its read */
+        return revisit_drops(g, s->link, r, w);
     return s->kind == BOTTOM || !graph_leads(g, i, w);
 }
 
