@@ -83,6 +83,10 @@ void tn_thread_guard(void (*lost)(void));
 unsigned tn_processors(void);
 int tn_pin(unsigned n);
 
+/* How far apart the a-th and the b-th of them are (modulo their number): 0 if they are the same one, and the more the
+ * farther out the first part of the machine is that holds both. -1: nobody knows. The first call is slow. */
+int tn_processor_distance(unsigned a, unsigned b);
+
 /* ---- parking ---- */
 
 /* Sleep while *word == expected, until tn_unpark or `deadline`. May return early: callers look again.

@@ -268,6 +268,11 @@ TN_MODULE_API struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_w
  * may_have_work(). Who: any. */
 TN_MODULE_API bool tn_worker_idle(struct tn_worker *w);
 
+/* How far each slot's worker is from `me`, if all are where `pin` puts them: into to[slots], 0 for the same processor, and
+ * the more the farther out the first part of the machine is that holds both. In worker_init and later.
+ * Errors: ENOTSUP, nobody knows (a line on standard error says so). */
+TN_MODULE_API int tn_distances(struct tn_worker *me, uint8_t *to);
+
 /* Line-aligned zeroed memory for a module; NULL when there is none. */
 TN_MODULE_API void *tn_sched_alloc(size_t bytes);
 TN_MODULE_API void tn_sched_free(void *memory, size_t bytes);

@@ -33,6 +33,21 @@ static int slot_make(struct cluster *cl, uint32_t i)
     return 0;
 }
 
+TN_MODULE_API int tn_distances(struct tn_worker *me, uint8_t *to)
+{
+    unsigned first = cluster_of(me->cluster)->first_cpu;
+    for (uint32_t i = 0; i < me->cluster->slots; i++) {
+        int distance = tn_processor_distance(first + me->index, first + i);
+        if (distance < 0) {
+            tn_message(
+                "tenter: neither hwloc nor /sys says how far apart the processors are: choose victims otherwise");
+            return ENOTSUP;
+        }
+        to[i] = (uint8_t)distance;
+    }
+    return 0;
+}
+
 /* Give an unborn worker its thread. Called with its slot off the idle list. */
 int worker_start(struct worker *w)
 {

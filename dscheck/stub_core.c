@@ -80,6 +80,13 @@ bool tn_worker_idle(struct tn_worker *w)
     return atomic_load_explicit(&stub_worker[w->index].slot.word, memory_order_relaxed) != TN_SLOT_AWAKE;
 }
 
+int tn_distances(struct tn_worker *me, uint8_t *to)
+{
+    for (uint32_t i = 0; i < me->cluster->slots; i++)
+        to[i] = (uint8_t)(i > me->index ? i - me->index : me->index - i);
+    return 0;
+}
+
 void tn_notify(struct tn_cluster *cl)
 {
     (void)cl;

@@ -98,6 +98,14 @@ int tn_pin(unsigned n)
     return 0;
 }
 
+/* The machine file's layers; two threads of a core are nearer than any. */
+int tn_processor_distance(unsigned a, unsigned b)
+{
+    unsigned one = a % sim_processors, other = b % sim_processors;
+    unsigned core = one % sim_machine.cores, beside = other % sim_machine.cores;
+    return one == other ? 0 : core == beside ? 1 : 2 + sim_distance[core][beside];
+}
+
 /* Virtual threads are always stopped but the one that asks; yet where they are is on their stacks, of which only the
  * engine knows: a dump shows them without. */
 void tn_threads_stop(struct tn_stopped *list, tn_time patience)

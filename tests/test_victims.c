@@ -245,6 +245,32 @@ static void test_knob(void)
     }
 }
 
+/* By distance, those at the same one from anywhere, and none that is not there yet. */
+static void test_near(void)
+{
+    struct tn_near places[MOST - 1] = {{1, 0, 1}, {2, 1, 3}, {3, 1, 3}};
+    struct tn_near_walk walk = {.order = places};
+    unsigned second[MOST] = {0};
+    for (uint16_t i = 3; i < MOST - 1; i++)
+        places[i] = (struct tn_near){(uint16_t)(i + 1), 3, MOST - 1};
+    for (uint32_t used = 1; used <= MOST; used++)
+        for (int round = 0; round < 50; round++) {
+            unsigned seen[MOST] = {0}, tries = 0, at = 0;
+            set_up(used);
+            for (struct tn_worker *v; (v = tn_victim_near(&workers[0], used, tries, &walk)) != NULL; tries++) {
+                if (!CHECK(tries < MOST && v->index < used) || !CHECK(++seen[v->index] == 1))
+                    return;
+                unsigned group = v->index == 1 ? 0 : v->index <= 3 ? 1 : 2;
+                CHECK(group >= at);
+                CHECK_EQUAL(walk.nearest, group == 0);
+                at = group;
+                second[v->index] += tries == 1;
+            }
+            CHECK_EQUAL(tries, used - 1);
+        }
+    CHECK(second[2] > 0 && second[3] > 0 && second[4] == 0);
+}
+
 /* ---- request: who comes before the usual victims ---- */
 
 static struct local_worker local[MOST];
@@ -346,6 +372,7 @@ int main(void)
         {"nearest: reaches all", test_nearest_reaches_all},
         {"busiest: the longest queue, then all", test_busiest},
         {"victims: who is robbed first", test_knob},
+        {"topology: by distance", test_near},
         {"requests and tickets come first", test_requests},
         {"few are left alone", test_least},
         {"the biased lock", test_biased},

@@ -37,9 +37,9 @@
     K(least, NULL, 1, 1, 64, "fibres", "a thief leaves alone who has fewer than that, but for one try in 16",        \
       "003 §7.1.1")                                                                                                  \
     K(spawn, "parent|child", 0, 0, 1, "", "which of the two goes on first after a spawn", "")                        \
-    K(victims, "random|nearest|busy|listed|busiest", 0, 0, 4, "",                                                    \
+    K(victims, "random|nearest|busy|listed|busiest|topology", 0, 0, 5, "",                                           \
       "whom a thief tries; busy: the longest busy first; listed: nobody but the busy; busiest: the longest queue "   \
-      "first",                                                                                                       \
+      "first; topology: by distance, where `pin` puts the workers",                                                  \
       "000 §3.2.2")                                                                                                  \
     K(nearest, NULL, 15, 1, 4096, "workers", "victims=nearest: how many neighbours", "003 §7.1.1")                   \
     K(place, "waker|home|owner", 0, 0, 2, "",                                                                        \
@@ -65,7 +65,7 @@ enum { LAYOUT_LOCAL, LAYOUT_GLOBAL };
 enum { FULL_OVERFLOW, FULL_REFUSE, FULL_GLOBAL, FULL_GROW, FULL_CHAIN };
 enum { STEAL_HALF, STEAL_ONE };
 enum { SPAWN_PARENT, SPAWN_CHILD };
-enum { VICTIMS_RANDOM, VICTIMS_NEAREST, VICTIMS_BUSY, VICTIMS_LISTED, VICTIMS_BUSIEST };
+enum { VICTIMS_RANDOM, VICTIMS_NEAREST, VICTIMS_BUSY, VICTIMS_LISTED, VICTIMS_BUSIEST, VICTIMS_TOPOLOGY };
 enum { PLACE_WAKER, PLACE_HOME, PLACE_OWNER };
 enum { POOL_RING, POOL_LOCKED, POOL_FIVE };
 enum { REQUEST_NONE, REQUEST_ONCE, REQUEST_STICKY, REQUEST_TICKET };
@@ -103,6 +103,7 @@ enum {
     LOCAL_REQUEST,
     LOCAL_FORCED,
     LOCAL_TICKET,
+    LOCAL_NEAR,
     LOCAL_COUNTERS
 };
 static const struct tn_counter_row local_counters[] = {
@@ -120,6 +121,7 @@ static const struct tn_counter_row local_counters[] = {
     [LOCAL_REQUEST] = {"request", "times that a busy worker had another one steal from it"},
     [LOCAL_FORCED] = {"forced", "steals that another worker asked for"},
     [LOCAL_TICKET] = {"ticket", "tickets that a busy worker has published"},
+    [LOCAL_NEAR] = {"near", "victims=topology: times that something was taken from one of the nearest"},
     LOCAL_OWN_COUNTERS /* nothing, or rows that end in a comma */
 };
 

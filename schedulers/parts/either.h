@@ -114,11 +114,14 @@ static int either_worker_init(struct tn_worker *me)
     l->slot = tn_sched_alloc((l->limit + 1) * sizeof *l->slot);
     bool chain = KNOB(me->cluster, full) == FULL_CHAIN;
     l->chain = chain ? tn_sched_alloc(sizeof *l->chain) : NULL;
-    if (l->open == NULL || l->slot == NULL || (chain && l->chain == NULL)) {
+    int rc = l->open == NULL || l->slot == NULL || (chain && l->chain == NULL) ? ENOMEM : 0;
+    if (rc == 0 && KNOB(me->cluster, victims) == VICTIMS_TOPOLOGY)
+        rc = tn_near_init(me, &l->near);
+    if (rc != 0) {
         tn_sched_free(l->open, OPEN(bytes)(capacity));
         tn_sched_free(l->slot, (l->limit + 1) * sizeof *l->slot);
         tn_sched_free(l->chain, sizeof *l->chain);
-        return ENOMEM;
+        return rc;
     }
     if (chain)
         l->chain->capacity = capacity;
@@ -130,6 +133,7 @@ static void either_worker_fini(struct tn_worker *me)
 {
     struct local_worker *l = local_of(me);
     resize_fini(l);
+    tn_near_fini(me, &l->near);
     open_free(l->open);
     tn_sched_free(l->slot, (l->limit + 1) * sizeof *l->slot);
 }

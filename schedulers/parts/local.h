@@ -37,6 +37,7 @@
 #include "scheduler.h"
 #include "biased.h"
 #include "choices.h"
+#include "near.h"
 #include "stuck.h"
 #include "victims.h"
 #include "queues/locked.h"
@@ -81,6 +82,7 @@ struct local_worker {
     uint32_t ticks; /* fibres taken from shared queues; layout=global: calls of next */
     uint32_t start; /* of this round of victims */
     struct tn_victim_walk walk;
+    struct tn_near_walk near; /* victims=topology */
     local_open *open;
     /* of more.h */
     bool fresh;             /* slot: the newest has not run yet */

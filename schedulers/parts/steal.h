@@ -88,8 +88,10 @@ static unsigned local_steal(struct tn_worker *me, struct tn_worker *victim)
         for (struct tn_link *f = own ? some.head : NULL; f != NULL; f = f->next)
             local_own(me, tn_fibre_of(f));
         tn_locked_queue_push_list(&l->inbox, &some);
-        if (count != 0)
+        if (count != 0) {
+            TN_COUNT_ADD(me, LOCAL_NEAR, l->near.nearest);
             return count;
+        }
     }
     uint32_t held = atomic_load_explicit(&v->held, memory_order_relaxed); /* relaxed: a hint */
     if (n == 0 && held != 0) {
@@ -104,6 +106,7 @@ static unsigned local_steal(struct tn_worker *me, struct tn_worker *victim)
         if (!OPEN(push)(l->open, got[i]))
             tn_locked_queue_push_back(&l->inbox, got[i]);
     }
+    TN_COUNT_ADD(me, LOCAL_NEAR, n != 0 && l->near.nearest);
     return (unsigned)n;
 }
 
@@ -119,6 +122,8 @@ static struct tn_worker *local_order(struct tn_worker *me, uint32_t used, unsign
         return tn_victim_listed(me, used, attempt, &local_of(me)->walk);
     if (KNOB(me->cluster, victims) == VICTIMS_BUSIEST)
         return tn_victim_busiest(me, used, attempt, &local_of(me)->start, local_length);
+    if (KNOB(me->cluster, victims) == VICTIMS_TOPOLOGY)
+        return tn_victim_near(me, used, attempt, &local_of(me)->near);
     return tn_victim_random(me, used, attempt, &local_of(me)->start);
 }
 

@@ -117,6 +117,19 @@ class Runs(unittest.TestCase):
             self.assertEqual((said["status"], said["sim"]["cores"], said["params"]["workers"]), ("ok", 64, 64), spec)
             self.assertEqual(said["binary"]["scheduler"], spec.split(":", maxsplit=1)[0])
 
+    def test_victims_by_distance(self) -> None:
+        """victims=topology: of what is stolen, the part that comes from the same complex (three of 63 others) is several
+        times that of chance."""
+        argv = ["packet", "--packets", "2000", "--reps", "1", "--warmup", "0", "--pin"]
+        for module in ("fifo", "lifo"):
+            counted = {}
+            for victims in ("random", "topology"):
+                said = self.record("--cores", "64", "--scheduler", f"{module}:private=0:victims={victims}", *argv)
+                self.assertEqual(said["status"], "ok")
+                counted[victims] = said["counters"]
+            self.assertEqual(counted["random"]["near"], 0)
+            self.assertGreater(counted["topology"]["near"] / counted["topology"]["steal_hit"], 4 * 3 / 63)
+
     def test_more_threads_than_cores(self) -> None:
         """They take turns; nobody is forgotten."""
         said = self.record("--cores", "3", *SMALL, "--workers", "8")
