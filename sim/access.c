@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What gcc's -fsanitize=thread makes of each access to memory: a call, here charged to the thread that makes it. Plain
- * accesses are done by the program itself, behind the call; atomics are done here. All of it is one thread of the
+ * accesses are done by the program itself, behind the call, and are noted; atomics are done here, in their turn. All of it is one thread of the
  * system's, so no operation needs to be atomic.
  */
 #include "sim.h"
@@ -12,22 +12,22 @@
     void __tsan_read##bytes(void *p);            \
     void __tsan_read##bytes(void *p)             \
     {                                            \
-        sim_touch(p, bytes, SIM_READ);           \
+        sim_plain(p, bytes, SIM_READ);           \
     }                                            \
     void __tsan_write##bytes(void *p);           \
     void __tsan_write##bytes(void *p)            \
     {                                            \
-        sim_touch(p, bytes, SIM_WRITE);          \
+        sim_plain(p, bytes, SIM_WRITE);          \
     }                                            \
     void __tsan_unaligned_read##bytes(void *p);  \
     void __tsan_unaligned_read##bytes(void *p)   \
     {                                            \
-        sim_touch(p, bytes, SIM_READ);           \
+        sim_plain(p, bytes, SIM_READ);           \
     }                                            \
     void __tsan_unaligned_write##bytes(void *p); \
     void __tsan_unaligned_write##bytes(void *p)  \
     {                                            \
-        sim_touch(p, bytes, SIM_WRITE);          \
+        sim_plain(p, bytes, SIM_WRITE);          \
     }
 
 PLAIN(1)
@@ -40,14 +40,14 @@ void __tsan_read_range(void *p, size_t size);
 void __tsan_read_range(void *p, size_t size)
 {
     if (size != 0)
-        sim_touch(p, size, SIM_READ);
+        sim_plain(p, size, SIM_READ);
 }
 
 void __tsan_write_range(void *p, size_t size);
 void __tsan_write_range(void *p, size_t size)
 {
     if (size != 0)
-        sim_touch(p, size, SIM_WRITE);
+        sim_plain(p, size, SIM_WRITE);
 }
 
 void __tsan_init(void);
@@ -147,5 +147,6 @@ ATOMIC(128, wide)
 void sim_pauses(uint32_t n);
 void sim_pauses(uint32_t n)
 {
+    sim_drain();
     sim_now += n * sim_machine.pause;
 }

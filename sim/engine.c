@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Threads and cores. All threads are contexts of one thread of the system; which one acts next is the root of a tree of
- * the smallest clocks (sim.h has the rule), which holds all of them but the one that runs. A thread that sleeps with a deadline has its leaf too: when that is the
+ * the smallest clocks (sim.h has the rule). A thread that sleeps with a deadline has its leaf too: when that is the
  * smallest, it is due.
  *
  * A thread runs while it occupies a core: the one it is pinned to, else the one it had, else the first that is free. If
@@ -23,6 +23,8 @@ struct sim_thread *sim_me;
 struct sim_core sim_cores[SIM_CORES], *sim_here = &sim_cores[0];
 uint32_t sim_core_number;
 uint64_t sim_now = SIM_START_NS * SIM_PS, sim_limit, sim_insns, sim_price;
+struct sim_note *sim_notes;
+uint32_t sim_noted;
 
 static struct sim_thread threads[SIM_THREADS];
 static void
@@ -33,34 +35,29 @@ static struct sim_thread *on_core[SIM_CORES];
 static struct sim_thread *waiting[SIM_THREADS]; /* for a core, in the order of arrival */
 static uint32_t n_waiting;
 
-/* ---- the tree: a node is the smaller of its two children, a leaf a thread's key ---- */
+/* ---- the tree: a node is the smallest of its four children, a leaf a thread's key; that of the thread that runs is from
+ * before its turn ---- */
 
 static uint64_t tree[2 * SIM_THREADS];
 static uint32_t leaves = 1;
 
-static void take_out(const struct sim_thread *t)
+static uint64_t least(uint64_t a, uint64_t b)
 {
-    uint32_t i = leaves + t->id;
-    uint64_t least = tree[i] = SIM_NEVER; /* in a register: what was just stored is slow to load */
-    for (; i > 1; i /= 2) {
-        uint64_t other = tree[i ^ 1];
-        least = other < least ? other : least;
-        tree[i / 2] = least;
-    }
+    return a < b ? a : b;
 }
 
-/* Only nodes whose smallest it becomes change, which are few. */
+static uint64_t siblings(uint32_t i)
+{
+    return least(least(tree[i ^ 1], tree[i ^ 2]), tree[i ^ 3]);
+}
+
+/* All the way up, whether or not it changes something: where to stop cannot be predicted. */
 static void put(const struct sim_thread *t, uint64_t clock)
 {
     uint32_t i = leaves + t->id;
-    if (tree[i] != SIM_NEVER)
-        take_out(t);
-    if (clock == SIM_NEVER)
-        return;
-    uint64_t key = clock << ID_BITS | t->id;
-    tree[i] = key;
-    for (; i > 1 && key < tree[i / 2]; i /= 2)
-        tree[i / 2] = key;
+    uint64_t key = tree[i] = clock != SIM_NEVER ? clock << ID_BITS | t->id : SIM_NEVER;
+    for (; i > 1; i /= 4)
+        tree[i / 4] = key = least(key, siblings(i));
 }
 
 static void grow(uint32_t number)
@@ -68,25 +65,27 @@ static void grow(uint32_t number)
     if (number < leaves)
         return;
     uint64_t old[SIM_THREADS];
-    memcpy(old, tree + leaves, leaves * sizeof *old);
     uint32_t before = leaves;
-    leaves *= 2;
-    for (uint32_t i = 0; i < leaves; i++)
-        tree[leaves + i] = i < before ? old[i] : SIM_NEVER;
-    for (uint32_t i = leaves - 1; i > 0; i--)
-        tree[i] = tree[2 * i] < tree[2 * i + 1] ? tree[2 * i] : tree[2 * i + 1];
+    memcpy(old, tree + leaves, before * sizeof *old);
+    leaves *= 4;
+    for (uint32_t i = 0; i < 2 * leaves; i++)
+        tree[i] = SIM_NEVER;
+    for (uint32_t i = 0; i < before; i++)
+        put(&threads[i], old[i] != SIM_NEVER ? old[i] >> ID_BITS : SIM_NEVER);
 }
 
-/* How far the thread that runs may go: to the smallest key of the others (its own is not in the tree), and while one waits
- * for a core to the end of its slice. */
+/* How far the thread that runs may go: to the smallest key of the others, and while one waits for a core to the end of its
+ * slice. */
 static uint64_t limit(void)
 {
-    uint64_t most = n_waiting != 0 ? sim_me->since + sim_machine.slice : SIM_NEVER;
-    if (tree[1] == SIM_NEVER)
+    uint64_t most = n_waiting != 0 ? sim_me->since + sim_machine.slice : SIM_NEVER, key = SIM_NEVER;
+    for (uint32_t i = leaves + sim_me->id; i > 1; i /= 4)
+        key = least(key, siblings(i));
+    if (key == SIM_NEVER)
         return most;
-    uint64_t clock = tree[1] >> ID_BITS;
-    clock = (tree[1] & (SIM_THREADS - 1)) < sim_me->id ? clock - 1 : clock;
-    return clock < most ? clock : most;
+    uint64_t clock = key >> ID_BITS;
+    clock = (key & (SIM_THREADS - 1)) < sim_me->id ? clock - 1 : clock;
+    return least(clock, most);
 }
 
 /* ---- cores ---- */
@@ -166,12 +165,12 @@ static inline __attribute__((always_inline)) void switch_stacks(void **from, voi
                        "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 }
 
-static void enter(struct sim_thread *t)
+static struct sim_note notes[SIM_THREADS][SIM_NOTES];
+
+/* The thread acts: as itself, or what it has noted. */
+static void act(struct sim_thread *t)
 {
-    take_out(t);
     sim_me = t;
-    sim_now = t->clock;
-    sim_limit = limit();
     uint32_t n = sim_machine.cores, core = t->core;
     if (__builtin_expect(sim_processors == n, 1)) {
         sim_core_number = core;
@@ -179,7 +178,36 @@ static void enter(struct sim_thread *t)
         sim_core_number = core < n ? core : core - n;
         sim_price = on_core[core < n ? core + n : core - n] != NULL ? sim_machine.smt : sim_machine.instruction;
     }
-    sim_here = &sim_cores[t->core];
+    sim_here = &sim_cores[core];
+    sim_now = t->clock;
+}
+
+/* What the thread has noted first, or goes on with, and the instructions behind it. */
+static void charge(struct sim_thread *t)
+{
+    const struct sim_note *n = &notes[t->id][t->charged];
+    if (t->there != 0 || !sim_hit(&sim_lines[sim_noted_at(n) / SIM_LINE], sim_noted_how(n)))
+        if (!sim_miss_noted(t, n))
+            return;
+    if (++t->charged < t->noted) {
+        __builtin_prefetch(&sim_lines[sim_noted_at(n + 1) / SIM_LINE]);
+        sim_insns = n[1].insns;
+        sim_settle();
+    } else if (t->arrives) {
+        sim_insns = t->rest;
+        sim_settle();
+    }
+}
+
+static void give_way(struct sim_thread *t)
+{
+    t->clock = sim_now;
+    if (__builtin_expect(n_waiting != 0, 0) && sim_now - t->since > sim_machine.slice && wanted(t->core)) {
+        free_core(t);
+        get_core(t, sim_now);
+    } else {
+        put(t, sim_now);
+    }
 }
 
 static void timed_out(struct sim_thread *t)
@@ -190,25 +218,38 @@ static void timed_out(struct sim_thread *t)
     get_core(t, deadline + sim_machine.start);
 }
 
-/* The thread that acts next, which may be the present one. What is due on the way is done. */
-static void go_on(void)
+static void run_on(struct sim_thread *t)
 {
-    struct sim_thread *from = sim_me, *to;
+    t->charged = t->noted = 0;
+    sim_noted = 0;
+    sim_notes = notes[t->id];
+    sim_limit = limit();
+}
+
+/* Until a thread runs on that has nothing noted: the present one, or another one. What is due on the way is done. */
+static void go_on(struct sim_thread *from)
+{
+    struct sim_thread *to, *acts = from->noted != 0 ? from : NULL;
     for (;;) {
         if (tree[1] == SIM_NEVER)
             sim_die(1, "the simulated program is stuck: each of its threads sleeps for ever");
         to = &threads[tree[1] & (SIM_THREADS - 1)];
-        if (to->state == SIM_RUNS)
+        if (__builtin_expect(to->state != SIM_RUNS, 0)) {
+            timed_out(to);
+            continue;
+        }
+        if (to != acts || n_waiting != 0)
+            act(acts = to);
+        if (to->charged == to->noted)
             break;
-        timed_out(to);
+        charge(to);
+        if (to->charged == to->noted && !to->arrives) {
+            sim_insns = to->rest;
+            break;
+        }
+        give_way(to);
     }
-    enter(to);
-    if (tree[1] != SIM_NEVER) { /* the next one: with many threads its stack is not in the host's first cache */
-        uint64_t next = tree[1] & (SIM_THREADS - 1);
-        __builtin_prefetch(&threads[next]);
-        __builtin_prefetch(contexts[next]);
-        __builtin_prefetch((const char *)contexts[next] + SIM_LINE);
-    }
+    run_on(to);
     if (to != from) {
         int error = *error_at; /* the program's threads have one each */
         switch_stacks(&contexts[from->id], contexts[to->id]);
@@ -216,17 +257,26 @@ static void go_on(void)
     }
 }
 
-void sim_turn(void)
+static void turn(bool arrives)
 {
     struct sim_thread *t = sim_me;
-    t->clock = sim_now;
-    if (__builtin_expect(n_waiting != 0, 0) && sim_now - t->since > sim_machine.slice && wanted(t->core)) {
-        free_core(t);
-        get_core(t, sim_now);
-    } else {
-        put(t, sim_now);
-    }
-    go_on();
+    t->noted = (uint16_t)sim_noted;
+    t->rest = sim_insns;
+    t->arrives = arrives;
+    sim_insns = 0;
+    give_way(t);
+    go_on(t);
+}
+
+void sim_turn(void)
+{
+    turn(true);
+}
+
+void sim_drain(void)
+{
+    if (sim_noted != 0)
+        turn(false);
 }
 
 static void *program;
@@ -242,7 +292,7 @@ static void begin(void)
         get_core(t->joiner, sim_now + sim_machine.start);
     put(t, SIM_NEVER);
     free_core(t);
-    go_on();
+    go_on(t);
     abort();
 }
 
@@ -270,6 +320,7 @@ void *sim_tls(intptr_t offset)
 {
     struct sim_thread *t = sim_me;
     if (t->tls == NULL) {
+        sim_drain();
         t->tls = sim_map(tls_room);
         memcpy(t->tls, tls_image, tls_filled);
     }
@@ -322,7 +373,7 @@ static void leave(uint64_t deadline)
     t->state = SIM_SLEEPS;
     put(t, deadline);
     free_core(t);
-    go_on();
+    go_on(t);
 }
 
 void *sim_join(struct sim_thread *t)
@@ -368,7 +419,7 @@ void sim_yield(void)
         t->clock = sim_now;
         free_core(t);
         get_core(t, sim_now);
-        go_on();
+        go_on(t);
     }
 }
 
@@ -382,7 +433,7 @@ void sim_pin(unsigned core)
     t->clock = sim_now;
     free_core(t);
     get_core(t, sim_now);
-    go_on();
+    go_on(t);
 }
 
 void sim_interrupt(void)
@@ -416,7 +467,8 @@ void sim_start(void *(*fn)(void *), void *arg)
     if (first == NULL)
         sim_die(99, "no memory for the simulated program");
     get_core(first, sim_now);
-    enter(first);
+    act(first);
+    run_on(first);
     switch_stacks(&program, contexts[first->id]);
     abort();
 }

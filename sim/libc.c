@@ -27,8 +27,8 @@ void *simulated_memcpy(void *to, const void *from, size_t n)
 {
     bytes(n);
     if (n != 0) {
-        sim_touch(from, n, SIM_READ);
-        sim_touch(to, n, SIM_WRITE);
+        sim_plain(from, n, SIM_READ);
+        sim_plain(to, n, SIM_WRITE);
     }
     return memcpy(to, from, n);
 }
@@ -38,8 +38,8 @@ void *simulated_memmove(void *to, const void *from, size_t n)
 {
     bytes(n);
     if (n != 0) {
-        sim_touch(from, n, SIM_READ);
-        sim_touch(to, n, SIM_WRITE);
+        sim_plain(from, n, SIM_READ);
+        sim_plain(to, n, SIM_WRITE);
     }
     return memmove(to, from, n);
 }
@@ -49,7 +49,7 @@ void *simulated_memset(void *to, int c, size_t n)
 {
     bytes(n);
     if (n != 0)
-        sim_touch(to, n, SIM_WRITE);
+        sim_plain(to, n, SIM_WRITE);
     return memset(to, c, n);
 }
 
@@ -60,7 +60,7 @@ void *simulated_memchr(const void *in, int c, size_t n)
     size_t read = found != NULL ? (size_t)((const char *)found - (const char *)in) + 1 : n;
     bytes(read);
     if (read != 0)
-        sim_touch(in, read, SIM_READ);
+        sim_plain(in, read, SIM_READ);
     return (void *)(uintptr_t)found;
 }
 
@@ -69,8 +69,8 @@ int simulated_memcmp(const void *a, const void *b, size_t n)
 {
     bytes(n);
     if (n != 0) {
-        sim_touch(a, n, SIM_READ);
-        sim_touch(b, n, SIM_READ);
+        sim_plain(a, n, SIM_READ);
+        sim_plain(b, n, SIM_READ);
     }
     return memcmp(a, b, n);
 }

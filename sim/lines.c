@@ -102,15 +102,6 @@ static bool still_has(const struct sim_line *l, uint32_t core)
     return false;
 }
 
-/* Wait for a line that is here at `there`: what others do until the request has arrived, at `asked`, happens before. */
-static uint64_t wait_for(struct sim_line *l, uint64_t asked, uint64_t there)
-{
-    uint64_t waited = wait_until(l, asked);
-    if (sim_now > sim_limit)
-        sim_turn();
-    return waited + wait_until(l, there);
-}
-
 /* ---- the lines that went from core to core ---- */
 
 enum { CONTENDED = 1 << 20 };
@@ -152,11 +143,13 @@ static uint64_t from_outer(struct sim_line *l)
     return took;
 }
 
-/* How long the core has waited. */
-static uint64_t miss(struct sim_line *l, enum sim_access how)
+/* How long the core has waited. Where another core has the line, only until the request has arrived there: what others do
+ * before happens before, and then the core waits on until `*there`, else 0. */
+static uint64_t miss(struct sim_line *l, enum sim_access how, uint64_t *there)
 {
     uint32_t me = sim_core_number;
     uint64_t bit = UINT64_C(1) << me % 64, waited = 0;
+    *there = 0;
     bool have = l->owner == me + 1, alone = have || !others(l, me);
     if (how == SIM_READ && (l->sharers[me / 64] & bit) != 0) /* only with capacities */
         return wait_until(l, sim_now + from_outer(l));
@@ -186,13 +179,15 @@ static uint64_t miss(struct sim_line *l, enum sim_access how)
         transferred(l);
     }
     uint64_t asked = start + took / 2;
+    if (!alone && how != SIM_WRITE)
+        *there = start + took;
     if (how == SIM_READ) {
         l->busy = start + (l->owner == 0 && !alone ? sim_machine.serve : took);
         l->owner = alone && !have ? (uint16_t)(me + 1) : 0;
         l->sharers[me / 64] |= bit;
         if (sim_capacities)
             (void)sim_reach(me, l);
-        return alone ? wait_until(l, start + took) : wait_for(l, asked, start + took);
+        return wait_until(l, alone ? start + took : asked);
     }
     for (unsigned i = 0; i < sim_words; i++)
         l->sharers[i] = i == me / 64 ? bit : 0;
@@ -204,14 +199,39 @@ static uint64_t miss(struct sim_line *l, enum sim_access how)
         return store(l, start + took);
     }
     l->busy = start + took + sim_machine.atomic;
-    waited += alone ? wait_until(l, start + took) : wait_for(l, asked, start + took);
-    sim_now += sim_machine.atomic;
+    waited += wait_until(l, alone ? start + took : asked);
+    sim_now += alone ? sim_machine.atomic : 0;
     return waited;
 }
 
 void sim_miss(struct sim_line *l, enum sim_access how, uintptr_t at, const void *pc)
 {
-    uint64_t waited = miss(l, how);
+    uint64_t there, waited = miss(l, how, &there);
+    sim_here->accesses++;
+    if (there != 0) {
+        if (sim_now > sim_limit)
+            sim_turn();
+        waited += wait_until(l, there);
+        sim_now += how == SIM_UPDATE ? sim_machine.atomic : 0;
+    }
     if (waited != 0)
         sim_waited(at, pc, waited);
+}
+
+bool sim_miss_noted(struct sim_thread *t, const struct sim_note *n)
+{
+    uintptr_t at = sim_noted_at(n);
+    struct sim_line *l = &sim_lines[at / SIM_LINE];
+    if (t->there == 0) {
+        t->waited = miss(l, sim_noted_how(n), &t->there);
+        sim_here->accesses++;
+        if (t->there != 0)
+            return false;
+    } else {
+        t->waited += wait_until(l, t->there);
+        t->there = 0;
+    }
+    if (t->waited != 0)
+        sim_waited(at, (const void *)(uintptr_t)n->pc, t->waited);
+    return true;
 }

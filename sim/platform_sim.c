@@ -42,6 +42,7 @@ bool tn_thread_sleeps(uint32_t number)
 
 unsigned tn_thread_count(void)
 {
+    sim_drain();
     return sim_running();
 }
 
@@ -175,6 +176,7 @@ static struct {
 
 int tn_source_open(int *source)
 {
+    sim_drain();
     for (int i = 0; i < SOURCES; i++)
         if (!sources[i].used) {
             sources[i].used = true;
@@ -187,11 +189,13 @@ int tn_source_open(int *source)
 
 void tn_source_close(int source)
 {
+    sim_drain();
     sources[source].used = false;
 }
 
 int tn_source_wait(int source, tn_time deadline)
 {
+    sim_drain();
     int rc = 0;
     while (sources[source].woken == 0 && rc == 0)
         rc = tn_park(&sources[source].woken, 0, deadline);
@@ -201,6 +205,7 @@ int tn_source_wait(int source, tn_time deadline)
 
 void tn_source_wake(int source)
 {
+    sim_drain();
     sources[source].woken = 1;
     tn_unpark(&sources[source].woken, 1);
 }
@@ -239,6 +244,7 @@ void tn_work(uint64_t ns)
 uint64_t tn_entropy(void)
 {
     static uint64_t any = UINT64_C(0x9e3779b97f4a7c15); /* the same in each run */
+    sim_drain();
     return any += UINT64_C(0x632be59bd9b4e019);
 }
 
@@ -246,11 +252,13 @@ uint64_t tn_entropy(void)
 
 void *tn_map(size_t bytes)
 {
+    sim_drain();
     return sim_map_named(bytes, __builtin_frame_address(0));
 }
 
 void tn_unmap(void *base, size_t bytes)
 {
+    sim_drain();
     sim_unmap(base, bytes);
 }
 

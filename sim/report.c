@@ -121,6 +121,7 @@ void tn_simulated(bool json)
 {
     uintptr_t worst[WORST];
     char what[256];
+    sim_drain();
     sim_settle();
     struct sim_core all = sum();
     unsigned lines = sim_lines_worst(worst, WORST);

@@ -6,6 +6,11 @@
  * The rule by which everything runs: of all threads, the one with the smallest clock acts next; of equals, the one of the
  * smallest number. A thread's clock moves in sim_arrive(), which each event passes first: it adds the instructions since
  * the last event, and gives way while another thread is behind.
+ *
+ * A plain access does not give way. It is noted, the thread goes on, and what it has noted is charged in its turn, one
+ * access after the other, by whoever runs then: all of it before the thread's next event. Plain accesses do not race (the
+ * explorer says so), so what they read and write is the same as if they were made in their turn, and a change of stacks,
+ * which is most of what an access costs the host, is needed only where a thread synchronises with others.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -79,8 +84,13 @@ struct sim_thread {
     uint32_t id, core, pinned;                                 /* SIM_NOWHERE: none */
     enum { SIM_RUNS, SIM_WAITS, SIM_SLEEPS, SIM_ENDED } state; /* waits: for a core */
     bool timed_out, joined;
-    uint64_t since;   /* has had its core since */
-    const void *word; /* it sleeps until somebody wakes this */
+    uint64_t since;  /* has had its core since */
+    uint64_t there;  /* the line of the access that is being charged is under way, and here at; 0: it is not */
+    uint64_t waited; /* for that, so far */
+    uint64_t rest;   /* instructions behind the last access that is noted */
+    uint16_t noted, charged; /* plain accesses: how many; how many of them are over */
+    bool arrives;            /* at an event, to which the rest of the instructions leads; else it goes on at once */
+    const void *word;        /* it sleeps until somebody wakes this */
     struct sim_thread *joiner;
     void *(*fn)(void *);
     void *arg, *result, *self, *stack, *tls;
@@ -92,11 +102,21 @@ extern struct sim_core sim_cores[SIM_CORES], *sim_here;
 extern uint32_t sim_core_number;
 
 /* The clock of the thread that runs, how far it may go before another one is behind it, and the instructions that it has
- * executed since its clock was last right (counted by what bin/as has put into the program). */
+ * executed since its last event or note (counted by what bin/as has put into the program). */
 extern uint64_t sim_now, sim_limit, sim_insns, sim_price; /* of an instruction now */
 
+/* A plain access that is still to be charged, and the instructions before it. */
+struct sim_note {
+    uint64_t what;      /* the address, and with 1 << SIM_BITS: it is written */
+    uint32_t insns, pc; /* programs are linked below 4 GiB */
+};
+enum { SIM_NOTES = 64 };
+extern struct sim_note *sim_notes; /* of the thread that runs */
+extern uint32_t sim_noted;
+
 void sim_start(void *(*fn)(void *), void *arg); /* runs fn(arg) as thread 0; does not return */
-void sim_turn(void);                            /* let others act until this thread has the smallest clock */
+void sim_turn(void);  /* charge what is noted, and let others act until this thread has the smallest clock */
+void sim_drain(void); /* charge what is noted: before what others can see and what is no event */
 struct sim_thread *sim_create(void *(*fn)(void *), void *arg);
 void *sim_join(struct sim_thread *t);
 int sim_sleep(const void *word, uint64_t deadline); /* 0: woken, else ETIMEDOUT */
@@ -115,9 +135,12 @@ static inline void sim_settle(void)
 
 static inline void sim_arrive(void)
 {
-    sim_settle();
-    if (__builtin_expect(sim_now > sim_limit, 0))
-        sim_turn();
+    if (sim_noted == 0) {
+        sim_settle();
+        if (__builtin_expect(sim_now <= sim_limit, 1))
+            return;
+    }
+    sim_turn();
 }
 
 /* An event that touches no memory. */
@@ -146,7 +169,9 @@ extern struct sim_line *sim_lines;
 
 void sim_lines_open(void);
 void sim_miss(struct sim_line *l, enum sim_access how, uintptr_t at, const void *pc); /* by the code before `pc` */
-void sim_fence(void); /* wait for the stores under way */
+bool sim_miss_noted(struct sim_thread *t,
+                    const struct sim_note *n); /* true: it is over; else go on when t acts again */
+void sim_fence(void);                          /* wait for the stores under way */
 
 /* ---- capacity.c: what the caches hold, with --capacities ---- */
 
@@ -157,34 +182,70 @@ bool sim_at_hand(uint32_t core, const struct sim_line *l); /* in the first level
 /* What it takes to bring a line that the core has to its first level, which is done. */
 uint64_t sim_reach(uint32_t core, const struct sim_line *l);
 
+static inline uintptr_t sim_noted_at(const struct sim_note *n)
+{
+    return n->what & ((UINT64_C(1) << SIM_BITS) - 1);
+}
+
+static inline enum sim_access sim_noted_how(const struct sim_note *n)
+{
+    return n->what >> SIM_BITS != 0 ? SIM_WRITE : SIM_READ;
+}
+
 /* Inlined, so that the return address is that of what the program calls. */
 #define SIM_INSIDE static inline __attribute__((always_inline))
+
+SIM_INSIDE bool sim_hit(const struct sim_line *l, enum sim_access how)
+{
+    bool mine = how == SIM_READ ? (l->sharers[sim_core_number / 64] >> (sim_core_number % 64) & 1) != 0
+                                : how == SIM_WRITE && l->owner == sim_core_number + 1;
+    if (!__builtin_expect(mine && (!sim_capacities || sim_at_hand(sim_core_number, l)), 1))
+        return false;
+    sim_here->accesses++;
+    sim_now += sim_machine.hit;
+    return true;
+}
 
 SIM_INSIDE void sim_touch_line(uintptr_t at, enum sim_access how)
 {
     struct sim_line *l = &sim_lines[at / SIM_LINE];
-    sim_here->accesses++;
-    bool mine = how == SIM_READ ? (l->sharers[sim_core_number / 64] >> (sim_core_number % 64) & 1) != 0
-                                : how == SIM_WRITE && l->owner == sim_core_number + 1;
-    if (__builtin_expect(mine && (!sim_capacities || sim_at_hand(sim_core_number, l)), 1))
-        sim_now += sim_machine.hit;
-    else
+    sim_arrive();
+    if (!sim_hit(l, how))
         sim_miss(l, how, at, __builtin_return_address(0));
 }
 
-SIM_INSIDE void sim_touch(const volatile void *p, size_t size, enum sim_access how)
+SIM_INSIDE void sim_note_line(uintptr_t at, enum sim_access how)
 {
-    uintptr_t at = (uintptr_t)p, last = at + size - 1;
-    sim_arrive();
-    if (__builtin_expect(last >> SIM_BITS != 0, 0)) { /* the C library's, or a host's stack */
-        sim_now += sim_machine.hit;
-        return;
+    if (sim_noted == 0) { /* nothing to wait for? */
+        sim_settle();
+        if (sim_now <= sim_limit && sim_hit(&sim_lines[at / SIM_LINE], how))
+            return;
     }
-    sim_touch_line(at, how);
-    for (uintptr_t line = at / SIM_LINE + 1; __builtin_expect(line <= last / SIM_LINE, 0); line++) {
+    if (__builtin_expect(sim_insns > UINT32_MAX, 0))
         sim_arrive();
-        sim_touch_line(line * SIM_LINE, how);
-    }
+    sim_notes[sim_noted++] = (struct sim_note){at | (uint64_t)(how == SIM_WRITE) << SIM_BITS, (uint32_t)sim_insns,
+                                               (uint32_t)(uintptr_t)__builtin_return_address(0)};
+    sim_insns = 0;
+    if (__builtin_expect(sim_noted == SIM_NOTES, 0))
+        sim_drain();
+}
+
+/* Of each line: its turn is waited for (touch), or it is noted. */
+#define SIM_LINES(of_line)                                                                         \
+    uintptr_t at = (uintptr_t)p, last = at + size - 1;                                             \
+    if (__builtin_expect(last >> SIM_BITS != 0, 0)) {                                              \
+        sim_charge(sim_machine.hit); /* the C library's, or a host's stack */                      \
+        return;                                                                                    \
+    }                                                                                              \
+    of_line(at, how);                                                                              \
+    for (uintptr_t line = at / SIM_LINE + 1; __builtin_expect(line <= last / SIM_LINE, 0); line++) \
+        of_line(line *SIM_LINE, how);
+
+SIM_INSIDE void sim_touch(const volatile void *p, size_t size, enum sim_access how){SIM_LINES(sim_touch_line)}
+
+SIM_INSIDE void sim_plain(const void *p, size_t size, enum sim_access how)
+{
+    SIM_LINES(sim_note_line)
 }
 
 /* The lines that were waited for most: their addresses, at most n. */

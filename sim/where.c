@@ -132,7 +132,7 @@ void sim_where_open(void)
 
 static void record(enum sim_event kind, const struct sim_thread *t, uint64_t at, const void *fibre)
 {
-    if (__builtin_expect(events != NULL, 0) && n_events < EVENTS)
+    if (events != NULL && n_events < EVENTS)
         events[n_events++] = (struct event){at / SIM_PS - SIM_START_NS, fibre, t->id, kind};
 }
 
@@ -145,7 +145,10 @@ void sim_event(enum sim_event kind, const struct sim_thread *t, uint64_t at)
 void tn_runs(const void *fibre);
 void tn_runs(const void *fibre)
 {
-    record(SIM_RUN, sim_me, sim_now, fibre);
+    if (__builtin_expect(events != NULL, 0)) {
+        sim_drain();
+        record(SIM_RUN, sim_me, sim_now, fibre);
+    }
 }
 
 /* ---- the file ---- */

@@ -39,6 +39,7 @@ void probe_expect(unsigned long ns, const char *what)
 unsigned long probe_transfers(void)
 {
     unsigned long n = 0;
+    sim_drain();
     for (unsigned i = 0; i < sim_processors; i++)
         n += sim_cores[i].transfers;
     return n;
@@ -53,6 +54,7 @@ bool probe_worst_is(const char *name)
 {
     uintptr_t line;
     size_t offset;
+    sim_drain();
     const char *found = sim_lines_worst(&line, 1) == 1 ? sim_variable(line, &offset) : NULL;
     return found != NULL && strcmp(found, name) == 0;
 }

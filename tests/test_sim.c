@@ -160,6 +160,33 @@ static void distances(void)
     pthread_join(far, NULL);
 }
 
+/* ---- plain accesses: the program makes them ahead of their time, charged they are in their turn ---- */
+
+static LINE volatile struct {
+    uint64_t left, right;
+} halves;
+
+static void *beside(void *arg)
+{
+    probe_until(75050);
+    halves.right = 1;
+    return arg;
+}
+
+static void ahead(void)
+{
+    pthread_t t;
+    probe_until(70000);
+    halves.left = 1;
+    pthread_create(&t, NULL, beside, NULL);
+    probe_until(75000);
+    for (int i = 0; i < 100;
+         i++) /* 51 up to 75051; then the other store's line comes at 75150, and back: 100; 48 more */
+        (void)halves.left;
+    probe_expect(75298, "a line is taken away between two loads");
+    pthread_join(t, NULL);
+}
+
 /* ---- false sharing ---- */
 
 enum { ROUNDS = 200 };
@@ -239,6 +266,7 @@ int main(int argc, char **argv)
         return one_core();
     pair();
     distances();
+    ahead();
     int failed = probe_failures() + false_sharing();
     printf(failed == 0 ? "sim: ok\n" : "sim: %d failed\n", failed);
     return failed != 0;
