@@ -104,6 +104,42 @@ static void test_full(void)
     }
 }
 
+/* The list is the queue that all share, rings are apart from it: what does not fit into them goes there. */
+static void *count_shared(void *out)
+{
+    tn_fibre *f[MANY];
+    uint64_t before = mine("shared");
+    at = 0;
+    for (int i = 0; i < MANY; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, write_down, (void *)(uintptr_t)'.'), 0);
+    for (int i = 0; i < MANY; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    *(uint64_t *)out = mine("shared") - before;
+    return NULL;
+}
+
+static void test_list_or_rings(void)
+{
+    static const struct {
+        const char *knobs;
+        uint64_t least, most;
+    } cases[] = {
+        {"chance=1000:pool=locked:capacity=256", MANY, MANY},
+        {"chance=1000:pool=ring:capacity=256", 0, 0},
+        {"chance=1000:pool=ring:capacity=16", MANY - 16, MANY - 16},
+        {"chance=1000:pool=five:capacity=16", 1, MANY - 17},
+    };
+    if (migration_forced() || !counting())
+        SKIP("it is told by counters of a plain build");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int m = 0; m < 2; m++) {
+            uint64_t shared = 0;
+            run(1, names[m], cases[i].knobs, count_shared, &shared);
+            if (!CHECK(shared >= cases[i].least && shared <= cases[i].most))
+                harness_note("%s: %u", cases[i].knobs, (unsigned)shared);
+        }
+}
+
 /* One in four spawns, more or less. */
 static void *some_pooled(void *arg)
 {
@@ -445,6 +481,7 @@ int main(void)
 {
     static const struct test tests[] = {
         {"full queues: list, global queue, growth, chain", test_full},
+        {"pool: the shared list, or rings beside it", test_list_or_rings},
         {"a chance of the global queue", test_chance},
         {"the global queue: ring, list, five rings", test_pool},
         {"slot: the newest first, and its bound", test_slot},

@@ -144,7 +144,30 @@ static void test_steal(void)
     CHECK(hits > 0);
 }
 
-/* Each of two workers has its own fibres, which yield: nobody is stuck, so nothing is stolen. */
+/* Back at its owner's, who is busy, it has to be stolen again. */
+static void *yield_and_count(void *arg)
+{
+    tn_yield();
+    return count_once(arg);
+}
+
+static void *back_behind_a_hog(void *returned)
+{
+    enum { OTHERS = 8 };
+    tn_fibre *f[OTHERS + 1];
+    int others = OTHERS;
+    uint64_t before = mine("returned");
+    atomic_store(&stolen, 0);
+    CHECK_EQUAL(tn_spawn(&f[0], NULL, hog, &others), 0);
+    for (int i = 1; i <= OTHERS; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, yield_and_count, NULL), 0);
+    for (int i = 0; i <= OTHERS; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    *(uint64_t *)returned = mine("returned") - before;
+    return NULL;
+}
+
+/* The fibres of a single worker, which yield. */
 static void *yield_often(void *arg)
 {
     for (int i = 0; i < 2000; i++)
@@ -171,6 +194,8 @@ static void test_returned(void)
         SKIP("no counters, or every fibre is staged");
     run(1, "pushing:fresh=push", nobody_stuck, &returned);
     CHECK_EQUAL(returned, 0);
+    run(2, "pushing:fresh=push", back_behind_a_hog, &returned);
+    CHECK(returned >= 2);
 }
 
 /* ---- levels, background ---- */
@@ -357,7 +382,7 @@ static const struct test tests[] = {
     {"queue: oldest first", test_order},
     {"fresh: staged or pushed", test_fresh},
     {"steal: behind a hog", test_steal},
-    {"returned: not with one worker", test_returned},
+    {"returned: behind a hog, not with one worker", test_returned},
     {"levels: by level, then by age", test_levels},
     {"background: last of all", test_background},
     {"background: in turns", test_background_turns},

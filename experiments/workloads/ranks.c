@@ -6,6 +6,7 @@
  *
  * Spawns and beginnings draw numbers from one counter; afterwards they are gone through in that order. A spawn draws its
  * number just before it, a beginning just after it: with w workers up to w - 1 of each are counted that are only on their way.
+ * So the backlog is short by as many, at the most, which `queued` says: with more workers than processors it matters.
  */
 #include "bench_tenter.h"
 #include "hdr.h"
@@ -22,6 +23,7 @@ static uint32_t tasks, backlog;
 static uint64_t work;
 static _Atomic(uint32_t) *event; /* by number: the fibre, and what of it; relaxed: read when all have ended */
 static _Atomic(uint32_t) events, spawned, ended;
+static uint32_t whole;  /* the first number drawn when all of the backlog had been spawned */
 static uint32_t *below; /* a Fenwick tree over the fibres that are queued */
 static struct hdr *ranks;
 
@@ -49,6 +51,8 @@ static void spawn_next(void)
 static void *task(void *arg)
 {
     note((uint32_t)(uintptr_t)arg | BEGINS);
+    while (!atomic_load_explicit(&whole, memory_order_relaxed)) /* relaxed: only when; it keeps its worker, and the */
+        tn_work(200);                                           /* backlog of one spawner is not eaten up by many */
     spawn_next();
     if (work != 0)
         tn_work(work);
@@ -74,6 +78,7 @@ static uint32_t queued_before(uint32_t id)
 static double rank_error(int rep)
 {
     double sum = 0;
+    uint64_t queued = 0;
     uint32_t there = 0, counted = 0, begun = 0;
     memset(below, 0, (tasks + 1) * sizeof *below);
     for (uint32_t i = 0; i < 2 * tasks; i++) {
@@ -87,6 +92,7 @@ static double rank_error(int rep)
         there--;
         if (++begun <= backlog || begun + backlog > tasks)
             continue;
+        queued += there;
         uint32_t rank = queued_before(what - BEGINS);
         sum += rank;
         counted++;
@@ -95,6 +101,7 @@ static double rank_error(int rep)
     }
     if (there != 0)
         bench_invalid(bench, "repetition %d: %u fibres have not begun", rep, there);
+    bench_sample(bench, "queued", "fibres", (double)queued / counted, rep);
     return sum / counted;
 }
 
@@ -106,10 +113,12 @@ static void *all(void *arg)
         atomic_store_explicit(&events, 0, memory_order_relaxed);
         atomic_store_explicit(&spawned, 0, memory_order_relaxed);
         atomic_store_explicit(&ended, 0, memory_order_relaxed);
+        atomic_store_explicit(&whole, false, memory_order_relaxed);
         bench_region_start(bench, rep);
         uint64_t start = bench_now();
         for (uint32_t i = 0; i < backlog; i++)
             spawn_next();
+        atomic_store_explicit(&whole, true, memory_order_relaxed);          /* relaxed: see task() */
         while (atomic_load_explicit(&ended, memory_order_acquire) != tasks) /* E0 */
             tn_sleep(20000);
         uint64_t end = bench_now();
@@ -148,8 +157,7 @@ int main(int argc, char **argv)
     ranks = hdr_new();
     if (event == NULL || below == NULL || ranks == NULL)
         bench_die(&b, BENCH_INTERNAL, "no memory");
-    if (work != 0)
-        tn_work_calibrate();
+    tn_work_calibrate();
     bench_tenter_run(&b, "", all, NULL);
     bench_hist(&b, "rank", "1", ranks);
     int rc = bench_finish(&b);

@@ -88,7 +88,7 @@ class Where(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """One build for each of four modules; then invocations of milliseconds."""
+    """One build for each module; then invocations of milliseconds."""
 
     def record(self, *argv: str, env: dict[str, str] | None = None) -> dict[str, Any]:
         done = tenter("--json", "-", *argv, env=env)
@@ -110,8 +110,11 @@ class Runs(unittest.TestCase):
             self.assertLess(times[1], times[0], "eight cores are faster than two")
 
     def test_64_cores(self) -> None:
-        """Each policy and each way to choose a shard."""
-        for spec in ("hybrid", "hybrid:policy=switch:n=8:private=0", "hybrid:policy=reverse:n=2", "hybrid:policy=reverse:n=8:private=0",
+        """Each module; each policy, each way to choose a shard, whom thieves try and what becomes of full queues."""
+        for spec in ("skeleton", "yields", "yields:yield=soft:size=4", "fifo:layout=global", "fifo:victims=busiest:private=0",
+                     "lifo:full=chain:private=1:capacity=2", "lifo:request=ticket:private=0", "multiq:queues=64:stick=1:buffer=1",
+                     "staged:stages=9:control=0", "pushing:fresh=push:queue=locked", "pushing:fresh=push:queue=node",
+                     "hybrid", "hybrid:policy=switch:n=8:private=0", "hybrid:policy=reverse:n=2", "hybrid:policy=reverse:n=8:private=0",
                      "sharded:choice=two", "sharded:shards=64:choice=random", "sharded:bound=16:capacity=4"):
             said = self.record("--cores", "64", "--scheduler", spec, *SMALL)
             self.assertEqual((said["status"], said["sim"]["cores"], said["params"]["workers"]), ("ok", 64, 64), spec)
@@ -129,6 +132,15 @@ class Runs(unittest.TestCase):
                 counted[victims] = said["counters"]
             self.assertEqual(counted["random"]["near"], 0)
             self.assertGreater(counted["topology"]["near"] / counted["topology"]["steal_hit"], 4 * 3 / 63)
+
+    def test_pushing(self) -> None:
+        """Each kind of queue costs what it costs; only a worker that is stuck is robbed, or any."""
+        said = {}
+        for queue in ("locked", "node", "stub", "nemesis"):
+            said[queue] = self.record("--cores", "8", "--scheduler", f"pushing:fresh=push:queue={queue}", *SMALL)
+        self.assertEqual(len({x["sim"]["accesses"] for x in said.values()}), 4, "two of them are the same")
+        stuck = self.record("--cores", "8", "--scheduler", "pushing:fresh=push:steal=stuck", *SMALL)
+        self.assertGreater(said["nemesis"]["counters"]["steal_hit"], 2 * stuck["counters"]["steal_hit"])
 
     def test_more_threads_than_cores(self) -> None:
         """They take turns; nobody is forgotten."""

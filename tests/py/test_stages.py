@@ -66,6 +66,15 @@ class Multiq(unittest.TestCase):
         said = sim(64, "multiq:stick=1", "ranks", "--tasks", "20000", "--backlog", "2000", "--work", "5000")
         self.assertEqual((said["status"], said["params"]["workers"]), ("ok", 64), said)
         self.assertAlmostEqual(metric(said, "rank") / 105.7, 1, delta=0.2)
+        self.assertTrue(2000 - 64 <= metric(said, "queued") <= 1999, said)
+
+    def test_backlog_is_kept(self) -> None:
+        """Also with more workers than cores, where who spawns the first ones loses its core among others that run."""
+        said = sim(2, "multiq", "ranks", "--tasks", "5000", "--backlog", "500", "--work", "1000", "--workers", "8")
+        self.assertEqual((said["status"], said["params"]["workers"]), ("ok", 8), said)
+        self.assertTrue(500 - 8 <= metric(said, "queued") <= 499, said)
+        said = sim(2, "multiq", "ranks", "--tasks", "1000", "--backlog", "499", "--work", "0", "--workers", "2")
+        self.assertEqual(said["status"], "ok", said)
 
 
 if __name__ == "__main__":
