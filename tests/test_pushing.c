@@ -145,9 +145,9 @@ static void test_steal(void)
 }
 
 /* Back at its owner's, who is busy, it has to be stolen again. */
-static void *yield_and_count(void *arg)
+static void *sleep_and_count(void *arg)
 {
-    tn_yield();
+    tn_sleep(1000);
     return count_once(arg);
 }
 
@@ -160,7 +160,7 @@ static void *back_behind_a_hog(void *returned)
     atomic_store(&stolen, 0);
     CHECK_EQUAL(tn_spawn(&f[0], NULL, hog, &others), 0);
     for (int i = 1; i <= OTHERS; i++)
-        CHECK_EQUAL(tn_spawn(&f[i], NULL, yield_and_count, NULL), 0);
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, sleep_and_count, NULL), 0);
     for (int i = 0; i <= OTHERS; i++)
         CHECK_EQUAL(tn_join(f[i], NULL), 0);
     *(uint64_t *)returned = mine("returned") - before;
