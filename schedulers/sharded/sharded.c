@@ -92,7 +92,7 @@ static uint32_t choose(struct sharded_cluster *c, struct tn_worker *me, int64_t 
 /* ---- ready ---- */
 
 /* full=refuse: who is new needs room, and has it until it begins. Who is only back needs none: no crowd keeps others out. */
-static bool enter(struct sharded_cluster *c, struct tn_fibre *f, bool fresh)
+static bool admitted(struct sharded_cluster *c, struct tn_fibre *f, bool fresh)
 {
     uint64_t room = c->shards.n * (uint64_t)KNOB(f->cluster, capacity);
     if (fresh && atomic_load_explicit(&c->fresh, memory_order_relaxed) >= room) /* relaxed: a number only */
@@ -107,7 +107,7 @@ static int sharded_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why w
     struct sharded_cluster *c = f->cluster->sched;
     uint32_t own = me != NULL ? of(me)->own : NONE, n = c->shards.n;
     size_t capacity = (size_t)KNOB(f->cluster, capacity);
-    if (KNOB(f->cluster, full) == FULL_REFUSE && !enter(c, f, why == TN_SPAWNED))
+    if (KNOB(f->cluster, full) == FULL_REFUSE && !admitted(c, f, why == TN_SPAWNED))
         return EAGAIN;
     if (why == TN_YIELDED_HARD) {
         tn_locked_queue_push_back(&c->yields, &f->link);
