@@ -331,11 +331,6 @@ const struct clock *add_clock(uint16_t *epoch)
     return &known;
 }
 
-void add_stop(void)
-{
-    look.under_way = false;
-}
-
 bool add_event(unsigned t)
 {
     struct frame *g = search_graph;

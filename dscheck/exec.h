@@ -47,6 +47,7 @@ struct state { /* what each event needs comes first, the arrays last */
     unsigned records, undos, beens;
     uint32_t used;
     bool failed, stopped;
+    bool refused; /* stopped by an assumption: others go on, and may write what it would have read */
     /* With --retry-as-await: what it has read in this turn of a loop, without having written, and whether the turn has
      * failed: by a compare-and-exchange, or since a location that was read twice had changed.  Who then comes back to
      * such a place stops: the same thread will be found, in another execution, to start that turn later. */
@@ -116,7 +117,6 @@ void pick_stream(struct stream *s);
 bool add_event(unsigned t); /* the request of t; false: it waits */
 bool add_looking(void);     /* a look ahead is under way */
 void add_looked(void);      /* the thread that looked ahead has come to something */
-void add_stop(void);        /* the look ahead is given up */
 
 /* run_clock() in a look ahead */
 const struct clock *add_clock(uint16_t *epoch);

@@ -51,7 +51,7 @@ static void start(unsigned id, unsigned parent, uint64_t fn, uint64_t arg)
     struct state *s = &exec_state[id];
     s->pending = false;
     s->records = s->used = s->beens = s->done = 0;
-    s->failed = s->stopped = false;
+    s->failed = s->stopped = s->refused = false;
     s->latest = NIL;
     s->priority = (int)(pick_random() & 0xffff) + 1;
     if (id + 1 > run_result.threads)
@@ -220,11 +220,13 @@ static void at_end(void)
         run_result.blocked += search_counts();
         return;
     }
-    bool stopped = false;
-    for (unsigned t = 0; t < exec_threads; t++)
+    bool stopped = false, refused = false;
+    for (unsigned t = 0; t < exec_threads; t++) {
         stopped |= in_thread[t].alive && exec_state[t].stopped;
+        refused |= in_thread[t].alive && exec_state[t].refused;
+    }
     if (stopped) {
-        run_result.blocked += search_counts();
+        run_result.blocked += !refused && search_counts(); /* what was refused was asked for */
         return;
     }
     if (!all) {
@@ -393,11 +395,8 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
         if (wrong != NULL)
             run_heap_wrong(wrong, &q);
     }
-    if (q.op == OP_ASSUME) {
-        exec_abandoned = true;
-        run_result.blocked -= search_counts(); /* asked for */
-        add_stop();
-    }
+    if (q.op == OP_ASSUME && !add_looking())
+        exec_state[t].stopped = exec_state[t].refused = true;
     if (add_looking()) {
         add_looked();
         if (add_looking())

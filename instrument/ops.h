@@ -44,6 +44,6 @@
 #define OP_YIELD  29
 #define OP_STOP   30 /* something that ends a look ahead: see explore.h */
 #define OP_BUG    31 /* the argument is a message; does not return */
-#define OP_ASSUME 32 /* this execution is of no interest; does not return */
+#define OP_ASSUME 32 /* the thread goes no further, and nobody counts the execution; does not return */
 
 #endif

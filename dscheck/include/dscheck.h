@@ -39,7 +39,10 @@ struct dscheck_program {
 
 #ifdef __DSCHECK__
 
-/* Executions in which this is not true are of no interest: they end here, and count neither as good nor as bad. */
+/*
+ * Executions in which this is not true are of no interest: the thread goes no further, and they count neither as good nor
+ * as bad.  Others go on, and what goes wrong there is told: it could have come before this was asked.
+ */
 void dscheck_assume(int condition);
 /* A number from 0 to n - 1, each of them in turn; 1 ≤ n ≤ 255. */
 int dscheck_choose(int n);

@@ -79,6 +79,8 @@ def difference(source: Source, found: Found, checker: Checker, seed: int) -> str
     blocked = got.get("blocked") and not found.retries and not source.awaits()
     if got["verdict"] != "ok" or got.get("executions") != found.executions or blocked:
         return f"expected {found.executions} executions, got {_short(got)}"
+    if not found.executions:
+        return None                     # all were refused
     never = random.Random(seed).choice(source.digests(found))
     got = checker.verdict(text, f"-DNEVER={never}U")
     if got["verdict"] != "bug" or got.get("kind") != "assertion":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from .program import (ORDERS, UPDATES, Await, AwaitEither, Cas, CasLoop, Critical, Fence, If, Load,
-                      Location, Source, Statement, Store, Update, Value)
+from .program import (ORDERS, UPDATES, Assume, Await, AwaitBoth, AwaitCas, AwaitEither, AwaitExchange, Cas,
+                      CasLoop, Critical, Fence, If, Load, Location, Source, Statement, Store, Update,
+                      Value)
 
 TYPES = ("int", "long", "short", "signed char", "long long")
 # Most operations a thread, by how many threads there are.
@@ -116,23 +117,41 @@ def waits(seed: int) -> Source:
               for i in range(rng.choice((1, 1, 2, 3)))]
     n = rng.choice((2, 3, 3, 4))
 
+    def wait() -> Statement:
+        where, draw = rng.choice(places), rng.random()
+        others = [place for place in places if place is not where]
+        if draw < 0.2:
+            return AwaitExchange(where, rng.choice((1, 2, 2, where.initial)), "seq_cst")
+        if draw < 0.4:
+            expected = rng.choice((where.initial, where.initial, rng.randint(0, 2)))
+            return AwaitCas(where, expected, rng.randint(0, 3), rng.random() < 0.5, "seq_cst")
+        if draw < 0.6 or not others:
+            return Await(where, rng.randint(0, 2), rng.random() < 0.2, "seq_cst")
+        values = rng.randint(0, 1), rng.randint(0, 1)
+        kind = AwaitEither if draw < 0.85 else AwaitBoth
+        return kind(where, rng.choice(others), values, "seq_cst")
+
     def statement(often: bool) -> Statement:
         where, register, draw = rng.choice(places), rng.randint(0, 1), rng.random()
-        if draw < (0.3 if often else 0.1):
-            others = [place for place in places if place is not where]
-            if not others or rng.random() < 0.5:
-                return Await(where, rng.randint(0, 2), rng.random() < 0.35, "seq_cst")
-            values = rng.randint(0, 1), rng.randint(0, 1)
-            return AwaitEither(where, rng.choice(others), values, "seq_cst")
+        if draw < (0.3 if often else 0.07):
+            return wait()
         if draw < 0.75:
             return Store(where, Value(rng.randint(0, 3)), "seq_cst")
         if draw < 0.85:
             name = rng.choice(("add", "exchange"))
             return Update(register, name, where, Value(rng.randint(1, 3)), "seq_cst")
-        if draw < 0.95:
+        if draw < 0.93:
             return Load(register, where, "seq_cst")
+        if draw < 0.95:
+            return Assume(register, rng.randint(0, 1))
         return Cas(register, where, Value(rng.randint(0, 2)), Value(rng.randint(0, 3)), "seq_cst")
+
+    def body(often: bool, most: int) -> tuple[Statement, ...]:
+        out = [statement(often) for _ in range(rng.randint(1, most))]
+        if often and rng.random() < 0.15:
+            kind = rng.choice(("spin", "ttas"))
+            out = [*out[:-2], Critical(kind, kind, tuple(out[-1:]))]
+        return tuple(out)
     longest = {2: 5, 3: 4, 4: 2}[n]
-    threads = tuple(tuple(statement(t < 2) for _ in range(rng.randint(1, longest)))
-                    for t in range(n))
+    threads = tuple(body(t < 2, longest) for t in range(n))
     return Source(tuple(places), threads, main_runs_first=False, c11_threads=False)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Callable, Generator, NamedTuple, Union
 
 from . import search
-from .search import FENCE, RETRY, Body, Op
+from .search import FENCE, REFUSED, RETRY, Body, Op
 
 Registers = dict[int, int]
 Steps = Generator[Op, int, None]
@@ -224,6 +224,69 @@ class AwaitEither:
 
 
 @dataclass(frozen=True)
+class AwaitBoth:
+    """Waits until each of two locations holds another value, at two moments."""
+    first: Location
+    second: Location
+    values: tuple[int, int]
+    order: str
+
+    def run(self, _: Registers) -> Steps:
+        while (yield search.load(self.first.name)) == self.values[0] or \
+                (yield search.load(self.second.name)) == self.values[1]:
+            yield RETRY
+
+    def lines(self) -> list[str]:
+        return [f"while ({self.first.load(self.order)} == {self.values[0]} || "
+                f"{self.second.load(self.order)} == {self.values[1]})", "    ;"]
+
+
+@dataclass(frozen=True)
+class AwaitExchange:
+    """Exchanges until it gets another value than it puts there: to store what was read is to
+    read."""
+    location: Location
+    value: int
+    order: str
+
+    def run(self, _: Registers) -> Steps:
+        yield Op(self.location.name, accept=lambda old: old != self.value,
+                 new=lambda _: self.value)
+
+    def lines(self) -> list[str]:
+        call = self.location.update("exchange", str(self.value), self.order)
+        return [f"while ({call} == {self.value})", "    ;"]
+
+
+@dataclass(frozen=True)
+class AwaitCas:
+    """Exchanges until that succeeds.  looks: it reads first, until it would succeed.  What fails is
+    work, but not twice with the same write."""
+    location: Location
+    expected: int
+    desired: int
+    looks: bool
+    order: str
+
+    def run(self, _: Registers) -> Steps:
+        name, op = self.location.name, search.cas
+        if self.looks:
+            yield search.until(name, lambda v: v == self.expected)
+        while (yield op(name, self.expected, self.desired)) != self.expected:
+            if self.looks:
+                yield search.until(name, lambda v: v == self.expected)
+            else:
+                op = search.retry
+
+    def lines(self) -> list[str]:
+        call = self.location.cas("e", str(self.desired), False, self.order)
+        look = [f"    while ({self.location.load(self.order)} != {self.expected})", "        ;",
+                f"    e = {self.expected};"] if self.looks else [f"    e = {self.expected};"]
+        return ["for (;;) {", f"    {self.location.type} e;", *look, f"    if ({call})",
+                "        break;", "}"]
+
+
+@dataclass(frozen=True)
 class Fence:
     order: str
 
@@ -232,6 +295,20 @@ class Fence:
 
     def lines(self) -> list[str]:
         return [f"atomic_thread_fence(memory_order_{self.order});"]
+
+
+@dataclass(frozen=True)
+class Assume:
+    """Executions in which the register does not hold the value are of no interest."""
+    register: int
+    value: int
+
+    def run(self, registers: Registers) -> Steps:
+        if registers[self.register] != self.value:
+            yield REFUSED
+
+    def lines(self) -> list[str]:
+        return [f"__VERIFIER_assume(r{self.register} == {self.value});"]
 
 
 @dataclass(frozen=True)
@@ -275,7 +352,9 @@ class Critical:
         return [f"{self.kind}_lock(&{self.lock});", *inner, f"{self.kind}_unlock(&{self.lock});"]
 
 
-Statement = Union[Load, Store, Update, Cas, CasLoop, Await, AwaitEither, Fence, If, Critical]
+Waiting = (Await, AwaitEither, AwaitBoth, AwaitExchange, AwaitCas)
+Statement = Union[Load, Store, Update, Cas, CasLoop, Await, AwaitEither, AwaitBoth, AwaitExchange,
+                  AwaitCas, Assume, Fence, If, Critical]
 
 
 def _indented(body: tuple[Statement, ...]) -> list[str]:
@@ -287,13 +366,14 @@ def _registers(body: tuple[Statement, ...]) -> set[int]:
     for statement in body:
         if isinstance(statement, (If, Critical)):
             out |= _registers(statement.body)
-        if not isinstance(statement, (Store, Await, AwaitEither, Fence, Critical)):
-            out.add(statement.register)
+        register = getattr(statement, "register", None)
+        if register is not None:
+            out.add(register)
     return out
 
 
 def _awaits(body: tuple[Statement, ...]) -> bool:
-    return any(isinstance(statement, (Await, AwaitEither)) or
+    return any(isinstance(statement, Waiting) or
                (isinstance(statement, (If, Critical)) and _awaits(statement.body))
                for statement in body)
 
@@ -351,7 +431,7 @@ class Source:
         api = _C11 if self.c11_threads else _PTHREADS
         own = range(1 if self.main_runs_first else 0, len(self.threads))
         out = [f"/* {comment} */", "#include <assert.h>", f"#include <{api.header}>",
-               "#include <stdatomic.h>", "#include <stddef.h>", ""]
+               "#include <stdatomic.h>", "#include <stddef.h>", *self._declare_assume(), ""]
         out += [place.declare() for place in self.locations] + self._declare_locks()
         for t, body in enumerate(self.threads):
             registers = self.registers(t)
@@ -374,6 +454,13 @@ class Source:
         out += [f"    {api.join.format(t)}" for t in own]
         out += [f"    digest = digest * 1000003 + (unsigned long long){value};" for value in values]
         return "\n".join(out) + _END
+
+    def _declare_assume(self) -> list[str]:
+        """The checker knows it by name; else it ends the process."""
+        if not any(isinstance(statement, Assume) for body in self.threads for statement in body):
+            return []
+        return ["#ifdef __DSCHECK__", "void __VERIFIER_assume(int condition);", "#else", "#include <stdlib.h>",
+                "#define __VERIFIER_assume(condition) ((condition) ? (void)0 : _Exit(0))", "#endif"]
 
     def _locks(self) -> list[tuple[str, str]]:
         """Kind and name of each."""

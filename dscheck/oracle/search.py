@@ -29,17 +29,21 @@ class Op:
     one.
     new:    None if it does not write; else the value to write in place of the one read, None to
     leave it.
+    again:  the operation before it, the same one, has failed: what that has read makes it wait.
     """
     location: str
     accept: Accept | None = None
     new: New | None = None
     plain: bool = False
     order: str = "seq_cst"
+    again: bool = False
 
 
 # A vain turn of an await that takes more than one operation: the execution is given up, since there
 # is another without that turn.
 RETRY = Op("")
+# A thread whose assumption does not hold: the execution is of no interest.
+REFUSED = Op("")
 
 Body = Generator[Op, int, Any]      # gets what each operation has read; returns its result
 
@@ -79,6 +83,12 @@ def exchange(location: str, value: int) -> Op:
 def cas(location: str, expected: int, desired: int) -> Op:
     """Reads the old value; it has succeeded if that is the expected one."""
     return update(location, lambda old: desired if old == expected else None)
+
+
+def retry(location: str, expected: int, desired: int) -> Op:
+    """A compare-and-exchange after one that failed: to fail on the same write again is nothing."""
+    return Op(location, accept=_any, new=lambda old: desired if old == expected else None,
+              again=True)
 
 
 def until(location: str, accept: Accept) -> Op:
@@ -253,7 +263,9 @@ class Search:
         if op.accept is None:
             return self.blind(x, t, op, len(order))
         got = self.read(op, order, len(order) - 1)
-        return None if got is None else self.extend(x, t, op, *got, len(order))
+        if got is None or (op.again and got[0] == x.histories[t][-1]):
+            return None
+        return self.extend(x, t, op, *got, len(order))
 
     def anywhere(self, x: Execution, t: int, op: Op) -> Iterator[Execution]:
         """Every step that leaves updates atomic."""
@@ -262,6 +274,8 @@ class Search:
             follows = place + 1 < len(order) and order[place + 1].update
             if op.accept is not None:
                 got = self.read(op, order, place)
+                if op.again and got is not None and got[0] == x.histories[t][-1]:
+                    continue
                 if got is not None and (got[1] is None or not follows):
                     yield self.extend(x, t, op, *got, place + 1)
             elif not follows:
@@ -277,6 +291,8 @@ class Search:
             following: set[Execution] = set()
             for x in layer:
                 ops = [self.next(t, history)[0] for t, history in enumerate(x.histories)]
+                if REFUSED in ops:
+                    continue
                 if RETRY in ops:
                     found.retries = True
                     continue
@@ -313,7 +329,7 @@ class Search:
         turns = 0
         while turns < 2:            # what the first one has read already may be out of date
             op = self.next(t, x.histories[t])[0]
-            if op is None:
+            if op is None or op is REFUSED:
                 return False
             if op is RETRY:
                 turns += 1

@@ -47,6 +47,16 @@ static void end(void) { assert(atomic_load(&x) % 2 == 0); }
 DSCHECK_MAIN(.threads = {a, a}, .final = end)
 """
 
+# The thread that assumes comes first, and reads 0: the failure needs what the other one writes only then.
+LATER = """#include <dscheck.h>
+#include <assert.h>
+#include <stdatomic.h>
+static atomic_int x, y;
+static void a(void) { if (atomic_load(&x) == 1) { dscheck_assume(atomic_load(&y) == LEAST); assert(0); } }
+static void b(void) { atomic_store(&x, 1); atomic_store(&y, 1); }
+DSCHECK_MAIN(.threads = {a, b})
+"""
+
 
 class Header(Checking):
     def test_invariant(self) -> None:
@@ -78,6 +88,16 @@ class Header(Checking):
         code, answer, _ = self.run_check(self.program(CHOICES, head=""))
         # of nine pairs four are of interest: both orders where both add something, or nothing, each
         self.assertEqual((code, answer["executions"], answer["blocked"]), (0, 8, 0))
+
+    def test_an_assumption_stops_one_thread(self) -> None:
+        file = self.program(LATER, head="")
+        for options in ([], ["--bound", "2"], ["--strategy", "random", "--budget", "100"], ["--jobs", "2"]):
+            code, answer, out = self.run_check(file, *options, "--", "-DLEAST=1")
+            self.assertEqual((code, answer["kind"]), (1, "assertion"), out)
+            code, again, _ = self.run_check(file, "--replay", str(self.at / "a.replay"), "--", "-DLEAST=1")
+            self.assertEqual((code, again["message"]), (1, answer["message"]))
+        code, answer, _ = self.run_check(file, "--", "-DLEAST=2")
+        self.assertEqual((code, answer["executions"], answer["blocked"]), (0, 1, 0))
 
     def test_without_the_checker(self) -> None:
         for compiler in ("gcc", "clang"):
