@@ -19,19 +19,22 @@
 
 enum { TN_NODE_WAITS, TN_NODE_CLAIMED, TN_NODE_OVER }; /* of a plain thread */
 
-struct tn_node {
-    struct tn_node *next, *before; /* in the ring; NULL: in none */
-    tn_waiter waiter;              /* fibre == NULL: a plain thread, which waits at: */
-    _Atomic(uint32_t) thread;
-    bool granted;     /* before the claim, by who claims: what it waits for is its own now */
-    tn_time since;    /* when it came first */
-    uintptr_t caller; /* who it is, where the primitive asks */
-};
-
 /* Who has been claimed and is still to be resumed: a fibre that is off its stack, or a thread; else neither. */
 struct tn_claimed {
     tn_fibre *fibre;
     _Atomic(uint32_t) *thread;
+};
+
+struct tn_node {
+    struct tn_node *next, *before; /* in the ring; NULL: in none */
+    tn_waiter waiter;              /* fibre == NULL: a plain thread, which waits at: */
+    _Atomic(uint32_t) thread;
+    bool granted;              /* before the claim, by who claims: what it waits for is its own now */
+    _Atomic(bool) let_go;      /* waitlist.h alone: who has claimed it is done with it */
+    uint32_t wants;            /* how much, or which way, where the primitive asks */
+    tn_time since;             /* when it came first */
+    uintptr_t caller;          /* who it is, where the primitive asks */
+    struct tn_claimed claimed; /* waitlist.h alone: by who has claimed it */
 };
 
 /* Decides that the node's wait is over, unless its deadline or token has. By who includes this. */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the suites of what fibres and threads wait for each other with share: a runtime, a party of fibres and threads that
+ * do the same, and the one body for deadlines and tokens.
+ */
+#ifndef TESTS_SYNC_H
+#define TESTS_SYNC_H
+
+#include "harness.h"
+
+#include "tenter_sync.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static bool stress;
+static tn_runtime *rt;
+
+/* fn by a plain thread, beside one worker and beside two. */
+static inline void beside(void (*fn)(void))
+{
+    for (int workers = 1; workers <= 2; workers++) {
+        struct tn_config c = with(workers, NULL);
+        CHECK_EQUAL(tn_start(&rt, &c), 0);
+        fn();
+        CHECK_EQUAL(tn_stop(rt), 0);
+    }
+}
+
+enum { PARTY = 128 };
+
+struct party {
+    tn_fibre *fibre[PARTY];
+    pthread_t thread[PARTY];
+    unsigned fibres, threads;
+};
+
+/* fn(its number): the fibres from 0, then the threads. */
+static inline void invite(struct party *p, unsigned fibres, unsigned threads, void *(*fn)(void *))
+{
+    p->fibres = fibres;
+    p->threads = threads;
+    for (uintptr_t i = 0; i < fibres; i++)
+        CHECK_EQUAL(tn_spawn(&p->fibre[i], &(struct tn_attr){.runtime = rt}, fn, (void *)i), 0);
+    for (uintptr_t i = 0; i < threads; i++)
+        CHECK_EQUAL(pthread_create(&p->thread[i], NULL, fn, (void *)(fibres + i)), 0);
+}
+
+static inline void all_gone(struct party *p)
+{
+    for (unsigned i = 0; i < p->fibres; i++)
+        CHECK_EQUAL(tn_join(p->fibre[i], NULL), 0);
+    for (unsigned i = 0; i < p->threads; i++)
+        CHECK_EQUAL(pthread_join(p->thread[i], NULL), 0);
+}
+
+static inline void party(unsigned fibres, unsigned threads, void *(*fn)(void *))
+{
+    struct party p;
+    invite(&p, fibres, threads, fn);
+    all_gone(&p);
+}
+
+/* How many are in the ring. */
+static inline unsigned waiting(struct tn_waits *w)
+{
+    struct node {
+        struct node *next;
+    } * first;
+    unsigned n = 0;
+    while (__atomic_exchange_n(&w->lock, 1, __ATOMIC_ACQUIRE) != 0)
+        sched_yield();
+    first = w->ring;
+    for (struct node *node = first; node != NULL; node = node->next == first ? NULL : node->next)
+        n++;
+    __atomic_store_n(&w->lock, 0, __ATOMIC_RELEASE);
+    return n;
+}
+
+/* ---- deadlines and tokens: wait() would wait for ever ---- */
+
+static struct {
+    int (*wait)(tn_time deadline, tn_token *token);
+    tn_token token;
+    bool cancel;
+    _Atomic(int) at, rc;
+} late;
+
+static inline void *waits_late(void *arg)
+{
+    atomic_store(&late.at, 1);
+    atomic_store(&late.rc, late.wait(late.cancel ? TN_FOREVER : tn_now() + 2000000, &late.token));
+    return arg;
+}
+
+static inline void too_late(int (*wait)(tn_time, tn_token *))
+{
+    late.wait = wait;
+    for (int how = 0; how < 4; how++) {
+        struct party p;
+        late.cancel = how % 2;
+        atomic_store(&late.at, 0);
+        atomic_store(&late.rc, -1);
+        tn_token_init(&late.token);
+        invite(&p, how < 2, how >= 2, waits_late);
+        while (atomic_load(&late.at) == 0)
+            sched_yield();
+        if (late.cancel) {
+            nap_us(300);
+            tn_token_fire(&late.token);
+        }
+        all_gone(&p);
+        CHECK_EQUAL(atomic_load(&late.rc), late.cancel ? ECANCELED : ETIMEDOUT);
+    }
+    CHECK_EQUAL(wait(TN_FOREVER, &late.token), ECANCELED); /* fired before */
+    CHECK_EQUAL(wait(0, NULL), ETIMEDOUT);
+}
+
+static inline int sync_main(int argc, char **argv, const char *suite, const struct test *tests, size_t n)
+{
+    stress = argc > 1 && strcmp(argv[1], "--stress") == 0;
+    if (stress)
+        harness_patience(600);
+    return harness_run(suite, tests, n);
+}
+#define SYNC_MAIN(suite, tests)                                                         \
+    int main(int argc, char **argv)                                                     \
+    {                                                                                   \
+        return sync_main(argc, argv, suite, tests, sizeof(tests) / sizeof((tests)[0])); \
+    }
+
+#endif
