@@ -114,12 +114,9 @@ static int environment_check(void)
     return 0;
 }
 
-/* What a source work calls its default: a module with its knobs, and what a worker without work does, where nothing else
- * says that. `stands_for` is written out in docs/modules.md. */
-static const struct preset {
-    const char *name, *stands_for;
-    int64_t idle;
-} presets[] = {{"pushing:preset=fibre", "pushing:queue=nemesis:fresh=staging:steal=one:levels=3", TN_IDLE_BLOCK}};
+const struct preset config_presets[] = {
+    {"pushing:preset=fibre", "pushing:queue=nemesis:fresh=staging:steal=one:levels=3", TN_IDLE_BLOCK}};
+const size_t n_config_presets = sizeof config_presets / sizeof *config_presets;
 
 /* The preset that the scheduler's text names; NULL: none. A preset is a whole: it takes no knobs besides. */
 static int preset_of(const char *text, const struct preset **out)
@@ -127,12 +124,12 @@ static int preset_of(const char *text, const struct preset **out)
     static const char mark[] = ":preset=";
     const char *named = text != NULL ? strstr(text, mark) : NULL;
     *out = NULL;
-    for (size_t i = 0; i < sizeof presets / sizeof *presets && named != NULL; i++)
-        if (strcmp(text, presets[i].name) == 0)
-            *out = &presets[i];
+    for (size_t i = 0; i < n_config_presets && named != NULL; i++)
+        if (strcmp(text, config_presets[i].name) == 0)
+            *out = &config_presets[i];
     if (named == NULL || *out != NULL)
         return 0;
-    tn_message("tenter: no preset '%s'; there is %s", named + sizeof mark - 1, presets[0].name);
+    tn_message("tenter: no preset '%s'; there is %s", named + sizeof mark - 1, config_presets[0].name);
     return EINVAL;
 }
 

@@ -123,6 +123,23 @@ static void put_knobs(struct out *o, const struct tn_knob *row, size_t n)
     put(o, "]");
 }
 
+static const char *idle_name(int64_t mode)
+{
+    return mode == TN_IDLE_BLOCK ? "block" : mode == TN_IDLE_SPIN ? "spin" : "spin-block";
+}
+
+static void put_presets(struct out *o)
+{
+    put(o, ",\"presets\":[");
+    for (size_t i = 0; i < n_config_presets; i++) {
+        put_pair(o, i != 0 ? ",{" : "{", "name", config_presets[i].name);
+        put_pair(o, ",", "stands_for", config_presets[i].stands_for);
+        put_pair(o, ",", "idle", idle_name(config_presets[i].idle));
+        put(o, "}");
+    }
+    put(o, "]");
+}
+
 static void put_counters(struct out *o, const struct tn_counter_row *row, size_t n)
 {
     put(o, ",\"counters\":[");
@@ -171,7 +188,9 @@ TN_API size_t tn_describe(char *buffer, size_t size)
         put_counters(&o, all[i]->counters, all[i]->n_counters);
         put(&o, "}");
     }
-    put(&o, "],\"pollers\":[{");
+    put(&o, "]");
+    put_presets(&o);
+    put(&o, ",\"pollers\":[{");
     put_pair(&o, "", "name", binding_poller->name);
     put_pair(&o, ",", "summary", binding_poller->summary);
     put_knobs(&o, binding_poller->knobs, binding_poller->n_knobs);
@@ -206,9 +225,6 @@ TN_API size_t tn_describe_cluster(const tn_cluster *cluster, char *buffer, size_
     put(&o, ",\"poller_knobs\":");
     put_values(&o, binding_poller->knobs, binding_poller->n_knobs, cl->poller_knobs);
     put(&o, ",\"stack\":%zu,\"pin\":%s,\"spin_us\":%lld,\"idle\":\"%s\"}", cl->rt->stacks.usable,
-        cl->pin ? "true" : "false", (long long)cl->spin_us,
-        cl->idle_mode == TN_IDLE_BLOCK  ? "block"
-        : cl->idle_mode == TN_IDLE_SPIN ? "spin"
-                                        : "spin-block");
+        cl->pin ? "true" : "false", (long long)cl->spin_us, idle_name(cl->idle_mode));
     return o.length;
 }

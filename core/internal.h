@@ -360,6 +360,15 @@ int config_resolve(const struct tn_config *given, struct tn_config *out);
 extern const struct tn_knob config_knobs[];
 extern const size_t n_config_knobs;
 
+/* What a source work calls its default, by a name: a module with its knobs, and what a worker without work does, where
+ * nothing else says that. docs/modules.md writes them out. */
+struct preset {
+    const char *name, *stands_for;
+    int64_t idle;
+};
+extern const struct preset config_presets[];
+extern const size_t n_config_presets;
+
 /* ---- counters of the core ---- */
 extern const struct tn_counter_row core_counters[COUNT_CORE];
 

@@ -28,11 +28,11 @@ NO_DATA = 3   # exit code of a figure that found nothing to draw
 COLOURS = {
     "fifo": "#0072B2", "lifo": "#D55E00", "hybrid": "#009E73", "sharded": "#CC79A7",
     "staged": "#E69F00", "multiq": "#56B4E9", "skeleton": "#B8A800", "queueless": "#8C4A6B",
-    "coloured": "#005A43", "pthread": "#000000", "boost": "#6E6E6E", "go": "#A6A6A6",
+    "coloured": "#005A43", "pushing": "#4B2E83", "yields": "#7A5C00", "pthread": "#000000", "boost": "#6E6E6E", "go": "#A6A6A6",
 }
 MARKERS = {
     "fifo": "o", "lifo": "s", "hybrid": "^", "sharded": "D", "staged": "v", "multiq": "P",
-    "skeleton": "X", "queueless": "<", "coloured": ">", "pthread": "*", "boost": "h", "go": "p",
+    "skeleton": "X", "queueless": "<", "coloured": ">", "pushing": "d", "yields": "H", "pthread": "*", "boost": "h", "go": "p",
 }
 ORDER = list(COLOURS)
 # Series that are no schedulers, each family in figures of its own: ways to yield, what idle workers

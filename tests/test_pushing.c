@@ -310,6 +310,43 @@ static void test_background_turns(void)
         run(workers, "pushing", two_in_the_background, NULL);
 }
 
+/* Many wait by yielding, also hard, for one that is more urgent or less, and lies in the staging queue. */
+static atomic_bool came;
+
+static void *come(void *arg)
+{
+    atomic_store(&came, true);
+    return arg;
+}
+
+static void *await_it(void *arg)
+{
+    while (!atomic_load(&came))
+        tn_yield();
+    return arg;
+}
+
+static void *one_among_many(void *priority)
+{
+    const struct tn_attr attr = {.priority = *(int *)priority, .detached = true};
+    tn_fibre *f[FEW];
+    atomic_store(&came, false);
+    for (int i = 0; i < FEW; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, await_it, NULL), 0);
+    for (int i = 0; i < 1000; i++) /* now all belong to this worker */
+        tn_yield();
+    CHECK_EQUAL(tn_spawn(NULL, &attr, come, NULL), 0);
+    for (int i = 0; i < FEW; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    return NULL;
+}
+
+static void test_among_many(void)
+{
+    for (int priority = -1; priority <= 1; priority++)
+        run(1, "pushing:levels=3", one_among_many, &priority);
+}
+
 /* ---- preset ---- */
 
 static void *describe_self(void *text)
@@ -337,6 +374,9 @@ static void test_preset(void)
     CHECK(strstr(text, "\"idle\":\"spin\"") != NULL);
     run(1, "pushing", describe_self, text);
     CHECK(strstr(text, "\"levels\":1}") != NULL && strstr(text, "\"idle\":\"spin-block\"") != NULL);
+    CHECK(
+        build_has("{\"name\":\"pushing:preset=fibre\",\"stands_for\":\"pushing:queue=nemesis:fresh=staging:steal=one:"
+                  "levels=3\",\"idle\":\"block\"}"));
     int status = harness_child(misnamed, "pushing:preset=fibra", text, sizeof text);
     CHECK(exited(status, EINVAL));
     CHECK(strstr(text, "no preset 'fibra'; there is pushing:preset=fibre") != NULL);
@@ -386,6 +426,7 @@ static const struct test tests[] = {
     {"levels: by level, then by age", test_levels},
     {"background: last of all", test_background},
     {"background: in turns", test_background_turns},
+    {"levels: one among many that yield", test_among_many},
     {"preset: as it is written out", test_preset},
     {"queue=node: nodes come back", test_nodes},
 };

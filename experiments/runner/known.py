@@ -184,6 +184,9 @@ def _knobs(root: Path, builder: Builder, module: str) -> dict[str, dict[str, Any
             raise
         return {}
     own = {s["name"]: {k["name"]: k for k in s.get("knobs", [])} for s in said["schedulers"]}
+    for preset in said.get("presets", []):
+        name, _, value = preset["name"].partition(":preset=")
+        own.get(name, {}).setdefault("preset", {"range": []})["range"].append(value)
     return {module: own.get(Path(module).name)} if outside else {**own}
 
 

@@ -86,6 +86,8 @@ def _text(said: dict[str, Any]) -> str:
         for entry in said.get(key, []):
             lines += [f"  {entry['name']:<10} {entry.get('summary', '')}".rstrip()]
             lines += [_option(k) for k in entry.get("knobs", [])]
+    lines += ["Presets (a module with its knobs, and what idle workers do unless told otherwise)"]
+    lines += [f"  {p['name']:<22} {p['stands_for']}, idle={p['idle']}" for p in said.get("presets", [])]
     lines += ["Knobs of the runtime"]
     lines += [_option(k, "  ") for k in said.get("runtime", {}).get("knobs", [])]
     lines += ["Workloads (options that most of them share are left out: PROGRAM --help has them)"]

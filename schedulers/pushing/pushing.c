@@ -99,15 +99,18 @@ static struct tn_fibre *from_background(struct tn_worker *me)
     return f;
 }
 
-/* A fair choice takes the least urgent level first; every other one looks into the staging queue before the own. */
+/* Every other fair choice looks into the staging queue before the own. Every fourth of both sorts takes the least urgent level
+ * first; not each: what yields hard would hide there what is more urgent. */
 static struct tn_fibre *pushing_next(struct tn_worker *me, bool fair)
 {
     struct tn_fibre *f = NULL;
     tn_stuck_turn(&of(me)->stuck);
-    if (fair && (++of(me)->fairs & 1) != 0)
-        f = staged(me, true);
-    f = f != NULL ? f : pop(me, me, fair);
-    f = f != NULL ? f : staged(me, fair);
+    uint32_t turn = fair ? of(me)->fairs++ : 1;
+    bool last = fair && turn % 8 >= 6;
+    if (turn % 2 == 0)
+        f = staged(me, last);
+    f = f != NULL ? f : pop(me, me, last);
+    f = f != NULL ? f : staged(me, last);
     return f == NULL && fair ? from_background(me) : f;
 }
 

@@ -73,6 +73,40 @@ class Drawing(unittest.TestCase):
         self.assertTrue((table["median"] <= table["high"]).all())
         return table
 
+    def plane_rows(self, specs: tuple[str, ...]) -> list[dict[str, Any]]:
+        """Closed and open rows of two workloads: the more throughput, the longer the tail."""
+        rows = []
+        for rate, connections in ((None, 0), (1000.0, 0), (None, 64), (1000.0, 64)):
+            for block in range(6):
+                for number, spec in enumerate(specs):
+                    name = spec.split(":", maxsplit=1)[0]
+                    made = synthetic.row(name, 2, block, len(rows), throughput=(number + 1) * 1e5 if rate is None else 1000.0,
+                                         latency=(number + 1) * 1e4 if rate else 1.0, cell=f"{spec} {rate} {connections}")
+                    made["params"] |= {"scheduler": spec, "rate": rate, "connections": connections}
+                    made["binary"]["knobs"] = dict(k.split("=") for k in spec.split(":")[1:])
+                    rows.append(made)
+        return rows
+
+    def test_plane(self) -> None:
+        """A panel a workload, a mark a variant; throughput is the closed loop's, the tail the open one's."""
+        specs = ("fifo", "fifo:slot=1", "fifo:slot=2", "lifo", "multiq", "pushing", "yields")
+        folder = self.make("plane", self.plane_rows(specs))
+        table = self.check("plane", folder)
+        self.assertEqual(set(table["panel"]), {"packet", "packet, working sets"})
+        self.assertEqual(len(table), 2 * len(specs))
+        self.assertTrue((table["x_low"] <= table["x"]).all() and (table["x"] <= table["x_high"]).all())
+        self.assertGreater(table["x"].min(), 5e4)           # of the closed loop: in the open one it is 1000
+        self.assertGreater(table["median"].min(), 1e4)      # of the open one: in the closed one it is 1
+        self.assertTrue(table["metric"].eq("latency p99").all())
+        marks = [tuple(str(v) for v in script("plane").mark(n, list(table["series"].unique())).values())
+                 for n in table["series"].unique()]
+        self.assertEqual(len(set(marks)), len(specs))
+
+    def test_plane_without_rows(self) -> None:
+        code, said = self.run_script("plane", self.make("none", packet_rows(hist=False)))
+        self.assertEqual(code, script("style").NO_DATA)
+        self.assertEqual(said.count("\n"), 1)
+
     def test_all_packet_figures(self) -> None:
         folder = self.make("all", packet_rows())
         for name in PACKET:

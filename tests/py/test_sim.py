@@ -142,6 +142,19 @@ class Runs(unittest.TestCase):
         stuck = self.record("--cores", "8", "--scheduler", "pushing:fresh=push:steal=stuck", *SMALL)
         self.assertGreater(said["nemesis"]["counters"]["steal_hit"], 2 * stuck["counters"]["steal_hit"])
 
+    def test_mixed(self) -> None:
+        """Requests in a cluster of their own, with knobs of its own, wait less than among the batch; each runs once."""
+        argv = ["mixed", "--rate", "200000", "--duration", "0.002", "--reps", "1", "--warmup", "0", "--workers", "8"]
+        waits = {}
+        for urgent in ("fifo:layout=global", None):
+            there = ["--urgent", "2", "--urgent-scheduler", urgent] if urgent else ["--urgent", "0"]
+            said = self.record("--cores", "8", "--scheduler", "fifo", *argv, *there)
+            self.assertIn(said["status"], ("ok",) if urgent else ("ok", "saturated"))
+            found = {s["metric"]: s["value"] for s in said["samples"]}
+            self.assertGreater(found["throughput"], 0)
+            waits[urgent] = found["latency_median"]
+        self.assertLess(waits["fifo:layout=global"], waits[None])
+
     def test_more_threads_than_cores(self) -> None:
         """They take turns; nobody is forgotten."""
         said = self.record("--cores", "3", *SMALL, "--workers", "8")
