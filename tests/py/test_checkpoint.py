@@ -41,6 +41,20 @@ class Checkpoint(Checking):
         again = self.run_check(file, "--checkpoint", point, "--resume")[1]     # there is nothing left to do
         self.assertEqual((again["verdict"], again["executions"], again["threads"]), ("ok", whole["executions"], 4))
 
+    def test_who_waits(self) -> None:
+        """Cut short after each execution, so with threads that wait: in whole, in parts, and in shards."""
+        for name in ("either", "ring"):
+            file, point = str(ROOT / "tests" / "check" / f"{name}.c"), str(self.at / name)
+            whole = self.run_check(file)[1]
+            part = self.run_check(file, "--checkpoint", point, "--budget", "1")
+            for _ in range(whole["executions"] + 1):
+                if part[0] == 3:
+                    part = self.run_check(file, "--checkpoint", point, "--resume", "--budget", "1")
+            shards = [self.run_check(file, "--shard", f"{i}/3")[1] for i in range(1, 4)]
+            for what in ("executions", "blocked"):
+                self.assertEqual(part[1][what], whole[what], name)
+                self.assertEqual(sum(shard[what] for shard in shards), whole[what], name)
+
     def test_shards(self) -> None:
         file, sums = self.program(FEWER), []
         for i in range(1, 4):
