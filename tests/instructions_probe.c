@@ -64,9 +64,12 @@ static void *player(void *arg)
 static void *ping_pong(void *arg)
 {
     tn_fibre *f[2];
-    for (uintptr_t i = 0; i < 2; i++)
+    for (uintptr_t i = 0; i < 2; i++) {
         if (tn_spawn(&f[i], NULL, player, (void *)i) != 0)
             abort();
+        while (waiter[i].fibre == NULL) /* the first one waits before the second one is there, in whatever order */
+            tn_yield();
+    }
     for (int i = 0; i < 2; i++)
         tn_join(f[i], NULL);
     return arg;
