@@ -339,7 +339,11 @@ static void test_range(void)
 
 /* ---- several threads ---- */
 
-enum { THREADS = 4, EACH = 50000 };
+enum {
+    THREADS = 4,
+    EACH = 50000,
+    ROUNDS = 90 /* of --stress: 10^8 operations and more, in and out, with 3 buffers */
+};
 
 static struct tn_multi shared;
 static struct tn_multi_node *shared_nodes;
@@ -396,17 +400,30 @@ static void test_threads(void)
     }
 }
 
-int main(void)
+static void test_stress(void)
 {
+    uint64_t given = seed;
+    for (int round = 0; round < ROUNDS; round++, seed++)
+        test_threads();
+    seed = given;
+}
+
+int main(int argc, char **argv)
+{
+    bool alone = argc > 1 && strcmp(argv[1], "--stress") == 0;
     const char *given = getenv("TENTER_TEST_SEED");
     seed = given != NULL ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
     CU_initialize_registry();
     CU_pSuite suite = CU_add_suite("multiqueue", NULL, NULL);
-    CU_add_test(suite, "one queue is exact", test_one_queue);
-    CU_add_test(suite, "the simulation is as the theory says", test_simulation);
-    CU_add_test(suite, "rank error as simulated", test_rank_error);
-    CU_add_test(suite, "range and turns", test_range);
-    CU_add_test(suite, "several threads", test_threads);
+    if (alone) {
+        CU_add_test(suite, "stress", test_stress);
+    } else {
+        CU_add_test(suite, "one queue is exact", test_one_queue);
+        CU_add_test(suite, "the simulation is as the theory says", test_simulation);
+        CU_add_test(suite, "rank error as simulated", test_rank_error);
+        CU_add_test(suite, "range and turns", test_range);
+        CU_add_test(suite, "several threads", test_threads);
+    }
     CU_basic_set_mode(CU_BRM_VERBOSE);
     CU_basic_run_tests();
     unsigned failed = CU_get_number_of_failures() + CU_get_number_of_suites_failed();
