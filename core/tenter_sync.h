@@ -95,6 +95,30 @@ TN_API int tn_mutex_trylock(tn_mutex *m);
  * destroy it. Who: any. Blocks: no. Errors: EPERM (recursive, checked) the caller does not have it. */
 TN_API int tn_mutex_unlock(tn_mutex *m);
 
+/* ---------------------------------------------------------------------------------------- local mutex -- */
+
+/* For fibres of one cluster that has one worker, which do not run beside each other: no atomic operation where it is free.
+ * Never chosen by itself, and of a type of its own, so that it is not taken for the other. It is handed over in the order in
+ * which they came; its holder may yield and block. 24 bytes. No worker may join the cluster while it is used (a monitor adds
+ * some, too): builds that check (-Dbuildtype=debug) look at that each time. */
+typedef struct tn_local_mutex {
+    tn_cluster *cluster;
+    void *holder, *ring;
+} tn_local_mutex;
+
+/* Who: any, before use. Blocks: no. Errors: EINVAL the cluster has not one worker. */
+TN_API int tn_local_mutex_init(tn_local_mutex *m, tn_cluster *cluster);
+/* Who: a fibre of the cluster. Blocks: no. Errors: EBUSY somebody has it. */
+TN_API int tn_local_mutex_destroy(tn_local_mutex *m);
+/* Who: a fibre of the cluster. Blocks, on its worker. Errors: EPERM a plain thread, a fibre of another cluster, or (checked)
+ * of one that has several workers now; EDEADLK the caller has it; ETIMEDOUT, ECANCELED, ENOMEM as tn_wait. */
+TN_API int tn_local_mutex_lock(tn_local_mutex *m);
+TN_API int tn_local_mutex_lock_until(tn_local_mutex *m, tn_time deadline, tn_token *token);
+/* Who: a fibre of the cluster. Blocks: no. Errors: EPERM as tn_local_mutex_lock; EBUSY somebody has it. */
+TN_API int tn_local_mutex_trylock(tn_local_mutex *m);
+/* Who: its holder. Blocks: no. Errors: EPERM as tn_local_mutex_lock, or the caller does not have it. */
+TN_API int tn_local_mutex_unlock(tn_local_mutex *m);
+
 /* ---------------------------------------------------------------------------------------- what follows -- */
 
 /* What each of the following begins with (000 §3.3): a lock that is held for a few instructions, a number, and who waits. 16

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * For a whole file: the names of pthreads, of POSIX semaphores and of <threads.h> mean fibres. Included before anything else
+ * (cc -include tenter_pthread.h), an ordinary program runs on Tenter as it is: its threads are fibres of one runtime, which
+ * the first of them starts with what TENTER_… says, and main stays a plain thread. All files that share such objects
+ * must include it.
+ *
+ * Contracts are those of the names, with these limits: attributes other than stack size, detached state, type of a mutex,
+ * and clock of a condition are not there, so that who sets others learns it from the compiler; there is no pthread_cancel
+ * (see tn_token) and nothing shared between processes; a fibre that calls what blocks its thread (read, sleep) blocks its
+ * worker (see tn_blocking, and the knob monitor_us). A name that is not here is the system's.
+ */
+#ifndef TENTER_PTHREAD_H
+#define TENTER_PTHREAD_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <threads.h>
+#include <time.h>
+
+#include "tenter_sync.h"
+
+/* ---- one runtime; weak, so that all files of a program have the same ---- */
+
+__attribute__((weak)) tn_once tn_pthread_once = TN_ONCE_INIT;
+__attribute__((weak)) tn_runtime *tn_pthread_runtime;
+
+static inline void tn_pthread_start(void)
+{
+    if (tn_start(&tn_pthread_runtime, NULL) != 0) {
+        fputs("tenter: no runtime for pthread_create\n", stderr);
+        abort();
+    }
+}
+
+/* A time of the clock as a deadline. */
+static inline int tn_pthread_deadline(clockid_t clock, const struct timespec *at, tn_time *deadline)
+{
+    struct timespec now;
+    if (at->tv_nsec < 0 || at->tv_nsec >= 1000000000 || clock_gettime(clock, &now) != 0)
+        return EINVAL;
+    int64_t s = (int64_t)at->tv_sec - now.tv_sec, ns = at->tv_nsec - now.tv_nsec;
+    if (s > INT64_C(1) << 32)
+        *deadline = TN_FOREVER;
+    else
+        *deadline = s < 0 || s * 1000000000 + ns < 0 ? 0 : tn_now() + (uint64_t)(s * 1000000000 + ns);
+    return 0;
+}
+
+/* ---- threads ---- */
+
+typedef tn_fibre *tn_pthread;
+
+static inline int tn_pthread_attr_init(struct tn_attr *attr)
+{
+    *attr = (struct tn_attr){.name = NULL};
+    return 0;
+}
+
+static inline int tn_pthread_attr_destroy(struct tn_attr *attr)
+{
+    (void)attr;
+    return 0;
+}
+
+static inline int tn_pthread_attr_setstacksize(struct tn_attr *attr, size_t size)
+{
+    attr->stack = size;
+    return size <= TN_STACK_MAX ? 0 : EINVAL;
+}
+
+static inline int tn_pthread_attr_setdetachstate(struct tn_attr *attr, int state)
+{
+    attr->detached = state == PTHREAD_CREATE_DETACHED;
+    return 0;
+}
+
+static inline int tn_pthread_create(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *), void *arg)
+{
+    struct tn_attr mine = attr != NULL ? *attr : (struct tn_attr){.name = NULL};
+    if (tn_fibre_self() == NULL) {
+        int rc = tn_once_do(&tn_pthread_once, tn_pthread_start);
+        if (rc != 0)
+            return rc;
+        mine.runtime = tn_pthread_runtime;
+    }
+    return tn_spawn(out, &mine, fn, arg);
+}
+
+static inline int tn_pthread_equal(tn_fibre *a, tn_fibre *b)
+{
+    return a == b;
+}
+
+static inline int tn_pthread_yield(void)
+{
+    tn_yield();
+    return 0;
+}
+
+/* ---- mutexes, conditions, locks ---- */
+
+static inline int tn_pthread_mutexattr_init(struct tn_mutex_attr *attr)
+{
+    *attr = (struct tn_mutex_attr){TN_MUTEX_DEFAULT, TN_MUTEX_NORMAL};
+    return 0;
+}
+
+static inline int tn_pthread_mutexattr_destroy(struct tn_mutex_attr *attr)
+{
+    (void)attr;
+    return 0;
+}
+
+static inline int tn_pthread_mutexattr_settype(struct tn_mutex_attr *attr, int type)
+{
+    attr->kind = type == PTHREAD_MUTEX_RECURSIVE    ? TN_MUTEX_RECURSIVE
+                 : type == PTHREAD_MUTEX_ERRORCHECK ? TN_MUTEX_CHECKED
+                                                    : TN_MUTEX_NORMAL;
+    return 0;
+}
+
+static inline int tn_pthread_mutex_timedlock(tn_mutex *m, const struct timespec *at)
+{
+    tn_time deadline;
+    int rc = tn_mutex_trylock(m);
+    if (rc != EBUSY || (rc = tn_pthread_deadline(CLOCK_REALTIME, at, &deadline)) != 0)
+        return rc;
+    return tn_mutex_lock_until(m, deadline, NULL);
+}
+
+typedef struct tn_pthread_cond {
+    tn_cond cond;
+    clockid_t clock;
+} tn_pthread_cond;
+
+static inline int tn_pthread_condattr_init(clockid_t *attr)
+{
+    *attr = CLOCK_REALTIME;
+    return 0;
+}
+
+static inline int tn_pthread_condattr_destroy(clockid_t *attr)
+{
+    (void)attr;
+    return 0;
+}
+
+static inline int tn_pthread_condattr_setclock(clockid_t *attr, clockid_t clock)
+{
+    *attr = clock;
+    return 0;
+}
+
+static inline int tn_pthread_cond_init(tn_pthread_cond *c, const clockid_t *attr)
+{
+    tn_cond_init(&c->cond);
+    c->clock = attr != NULL ? *attr : CLOCK_REALTIME;
+    return 0;
+}
+
+static inline int tn_pthread_cond_destroy(tn_pthread_cond *c)
+{
+    return tn_cond_destroy(&c->cond);
+}
+
+static inline int tn_pthread_cond_wait(tn_pthread_cond *c, tn_mutex *m)
+{
+    return tn_cond_wait(&c->cond, m);
+}
+
+static inline int tn_pthread_cond_timedwait(tn_pthread_cond *c, tn_mutex *m, const struct timespec *at)
+{
+    tn_time deadline;
+    int rc = tn_pthread_deadline(c->clock, at, &deadline);
+    return rc != 0 ? rc : tn_cond_wait_until(&c->cond, m, deadline, NULL);
+}
+
+static inline int tn_pthread_cond_signal(tn_pthread_cond *c)
+{
+    tn_cond_signal(&c->cond);
+    return 0;
+}
+
+static inline int tn_pthread_cond_broadcast(tn_pthread_cond *c)
+{
+    tn_cond_broadcast(&c->cond);
+    return 0;
+}
+
+static inline int tn_pthread_rwlock_init(tn_rwlock *rw, const void *none)
+{
+    (void)none;
+    return tn_rwlock_init(rw, TN_RWLOCK_FAIR);
+}
+
+static inline int tn_pthread_barrier_init(tn_barrier *b, const void *none, unsigned count)
+{
+    (void)none;
+    return tn_barrier_init(b, count);
+}
+
+/* ---- keys: a fibre's, and main's by the system ---- */
+
+typedef struct tn_pthread_key {
+    tn_key key;
+    pthread_key_t system;
+} * tn_pthread_key;
+
+static inline int tn_pthread_key_create(tn_pthread_key *key, void (*destructor)(void *))
+{
+    int rc = ENOMEM;
+    if ((*key = (tn_pthread_key)malloc(sizeof(**key))) == NULL)
+        return rc;
+    (*key)->key.destructor = destructor;
+    if ((rc = pthread_key_create(&(*key)->system, destructor)) != 0)
+        free(*key);
+    return rc;
+}
+
+static inline int tn_pthread_key_delete(tn_pthread_key key)
+{
+    (void)key; /* fibres may hold values under it: it stays */
+    return 0;
+}
+
+static inline int tn_pthread_setspecific(tn_pthread_key key, const void *value)
+{
+    return tn_fibre_self() != NULL ? tn_local_set(&key->key, (void *)(uintptr_t)value)
+                                   : pthread_setspecific(key->system, value);
+}
+
+static inline void *tn_pthread_getspecific(tn_pthread_key key)
+{
+    return tn_fibre_self() != NULL ? tn_local_get(&key->key) : pthread_getspecific(key->system);
+}
+
+/* ---- semaphores: -1 and errno ---- */
+
+static inline int tn_pthread_failed(int rc)
+{
+    if (rc == 0)
+        return 0;
+    errno = rc;
+    return -1;
+}
+
+static inline int tn_pthread_sem_init(tn_sem *s, int shared, unsigned value)
+{
+    return tn_pthread_failed(shared != 0 ? ENOSYS : tn_sem_init(s, value, 0));
+}
+
+static inline int tn_pthread_sem_destroy(tn_sem *s)
+{
+    return tn_pthread_failed(tn_sem_destroy(s));
+}
+
+static inline int tn_pthread_sem_wait(tn_sem *s)
+{
+    return tn_pthread_failed(tn_sem_wait(s));
+}
+
+static inline int tn_pthread_sem_trywait(tn_sem *s)
+{
+    return tn_pthread_failed(tn_sem_trywait(s));
+}
+
+static inline int tn_pthread_sem_timedwait(tn_sem *s, const struct timespec *at)
+{
+    tn_time deadline;
+    int rc = tn_sem_trywait(s);
+    if (rc == EAGAIN && (rc = tn_pthread_deadline(CLOCK_REALTIME, at, &deadline)) == 0)
+        rc = tn_sem_wait_until(s, 1, deadline, NULL);
+    return tn_pthread_failed(rc);
+}
+
+static inline int tn_pthread_sem_post(tn_sem *s)
+{
+    return tn_pthread_failed(tn_sem_post(s));
+}
+
+static inline int tn_pthread_sem_getvalue(tn_sem *s, int *value)
+{
+    *value = (int)tn_sem_value(s);
+    return 0;
+}
+
+/* ---- <threads.h> ---- */
+
+static inline int tn_c11(int rc)
+{
+    return rc == 0                        ? thrd_success
+           : rc == EBUSY                  ? thrd_busy
+           : rc == ETIMEDOUT              ? thrd_timedout
+           : rc == ENOMEM || rc == EAGAIN ? thrd_nomem
+                                          : thrd_error;
+}
+
+struct tn_c11_start {
+    int (*fn)(void *);
+    void *arg;
+};
+
+static inline void *tn_c11_begin(void *start)
+{
+    struct tn_c11_start s = *(struct tn_c11_start *)start;
+    free(start);
+    return (void *)(intptr_t)s.fn(s.arg);
+}
+
+static inline int tn_c11_create(tn_fibre **out, int (*fn)(void *), void *arg)
+{
+    struct tn_c11_start *start = (struct tn_c11_start *)malloc(sizeof(*start));
+    if (start == NULL)
+        return thrd_nomem;
+    *start = (struct tn_c11_start){fn, arg};
+    int rc = tn_pthread_create(out, NULL, tn_c11_begin, start);
+    if (rc != 0)
+        free(start);
+    return tn_c11(rc);
+}
+
+static inline int tn_c11_join(tn_fibre *f, int *value)
+{
+    void *v = NULL;
+    int rc = tn_join(f, &v);
+    if (rc == 0 && value != NULL)
+        *value = (int)(intptr_t)v;
+    return tn_c11(rc);
+}
+
+static inline int tn_c11_detach(tn_fibre *f)
+{
+    return tn_c11(tn_detach(f));
+}
+
+static inline __attribute__((noreturn)) void tn_c11_exit(int value)
+{
+    tn_exit((void *)(intptr_t)value);
+}
+
+static inline int tn_c11_mtx_init(tn_mutex *m, int type)
+{
+    return tn_c11(
+        tn_mutex_init(m, &(struct tn_mutex_attr){TN_MUTEX_DEFAULT, (type & mtx_recursive) != 0 ? TN_MUTEX_RECURSIVE
+                                                                                               : TN_MUTEX_NORMAL}));
+}
+
+static inline void tn_c11_mtx_destroy(tn_mutex *m)
+{
+    tn_mutex_destroy(m);
+}
+
+static inline int tn_c11_mtx_lock(tn_mutex *m)
+{
+    return tn_c11(tn_mutex_lock(m));
+}
+
+static inline int tn_c11_mtx_trylock(tn_mutex *m)
+{
+    return tn_c11(tn_mutex_trylock(m));
+}
+
+static inline int tn_c11_mtx_timedlock(tn_mutex *m, const struct timespec *at)
+{
+    return tn_c11(tn_pthread_mutex_timedlock(m, at));
+}
+
+static inline int tn_c11_mtx_unlock(tn_mutex *m)
+{
+    return tn_c11(tn_mutex_unlock(m));
+}
+
+static inline int tn_c11_cnd_init(tn_pthread_cond *c)
+{
+    return tn_c11(tn_pthread_cond_init(c, NULL));
+}
+
+static inline void tn_c11_cnd_destroy(tn_pthread_cond *c)
+{
+    tn_cond_destroy(&c->cond);
+}
+
+static inline int tn_c11_cnd_wait(tn_pthread_cond *c, tn_mutex *m)
+{
+    return tn_c11(tn_cond_wait(&c->cond, m));
+}
+
+static inline int tn_c11_cnd_timedwait(tn_pthread_cond *c, tn_mutex *m, const struct timespec *at)
+{
+    return tn_c11(tn_pthread_cond_timedwait(c, m, at));
+}
+
+static inline void tn_c11_call_once(tn_once *once, void (*fn)(void))
+{
+    tn_once_do(once, fn);
+}
+
+static inline int tn_c11_tss_create(tn_pthread_key *key, void (*destructor)(void *))
+{
+    return tn_c11(tn_pthread_key_create(key, destructor));
+}
+
+static inline void tn_c11_tss_delete(tn_pthread_key key)
+{
+    tn_pthread_key_delete(key);
+}
+
+static inline int tn_c11_tss_set(tn_pthread_key key, void *value)
+{
+    return tn_c11(tn_pthread_setspecific(key, value));
+}
+
+/* ---- the names ---- */
+
+#include "tenter_names.h"
+
+#endif

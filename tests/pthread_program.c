@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An ordinary program of pthreads, POSIX semaphores and <threads.h>, which is built twice: as it is, and with
+ * tenter_pthread.h before it, when its threads are fibres.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <threads.h>
+#include <time.h>
+
+#undef NDEBUG
+#include <assert.h>
+
+enum { ITEMS = 1000, WORKERS = 4 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_rwlock_t guard = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t together;
+static pthread_key_t mine;
+static sem_t room;
+static int waiting, brought, sum, begun, gone, table[8];
+
+static void begin(void)
+{
+    begun++;
+}
+
+static void gone_too(void *value)
+{
+    pthread_mutex_lock(&lock);
+    gone += *(int *)value;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *brings(void *arg)
+{
+    for (int i = 0; i < ITEMS; i++) {
+        sem_wait(&room);
+        pthread_mutex_lock(&lock);
+        waiting++;
+        pthread_cond_signal(&more);
+        pthread_mutex_unlock(&lock);
+        if (i % 16 == 0)
+            sched_yield();
+    }
+    return arg;
+}
+
+static void *takes(void *arg)
+{
+    static int one = 1;
+#ifdef TENTER_PTHREAD_H
+    assert(tn_fibre_self() != NULL);
+#endif
+    pthread_once(&once, begin);
+    pthread_setspecific(mine, &one);
+    for (int i = 0; i < ITEMS; i++) {
+        pthread_mutex_lock(&lock);
+        while (waiting == 0)
+            pthread_cond_wait(&more, &lock);
+        waiting--;
+        brought++;
+        pthread_mutex_unlock(&lock);
+        sem_post(&room);
+    }
+    assert(pthread_getspecific(mine) == &one);
+    int rc = pthread_barrier_wait(&together);
+    if (rc == PTHREAD_BARRIER_SERIAL_THREAD) {
+        pthread_rwlock_wrlock(&guard);
+        for (int i = 0; i < 8; i++)
+            table[i] = i;
+        pthread_rwlock_unlock(&guard);
+    }
+    pthread_barrier_wait(&together);
+    pthread_rwlock_rdlock(&guard);
+    int s = 0;
+    for (int i = 0; i < 8; i++)
+        s += table[i];
+    pthread_rwlock_unlock(&guard);
+    pthread_exit((void *)((intptr_t)arg + s));
+}
+
+static void late(void)
+{
+    struct timespec at;
+    pthread_cond_t never;
+    pthread_condattr_t attr;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&never, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_lock(&lock);
+    assert(pthread_cond_timedwait(&never, &lock, &at) == ETIMEDOUT);
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&never);
+}
+
+static mtx_t m;
+static cnd_t c;
+static tss_t tss;
+static once_flag flag = ONCE_FLAG_INIT;
+static int turn;
+
+static int plays(void *arg)
+{
+    int me = *(int *)arg;
+    call_once(&flag, begin);
+    tss_set(tss, arg);
+    for (int i = 0; i < ITEMS; i++) {
+        mtx_lock(&m);
+        while (turn % 2 != me)
+            cnd_wait(&c, &m);
+        turn++;
+        cnd_broadcast(&c);
+        mtx_unlock(&m);
+    }
+    assert(tss_get(tss) == arg);
+    return me + 10;
+}
+
+int main(void)
+{
+    pthread_t bring[WORKERS], take[WORKERS];
+    pthread_attr_t attr;
+    pthread_mutexattr_t type;
+    pthread_mutex_t twice;
+    pthread_mutexattr_init(&type);
+    pthread_mutexattr_settype(&type, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&twice, &type);
+    assert(pthread_mutex_lock(&twice) == 0 && pthread_mutex_lock(&twice) == 0);
+    assert(pthread_mutex_unlock(&twice) == 0 && pthread_mutex_unlock(&twice) == 0);
+    pthread_mutexattr_settype(&type, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&twice, &type);
+    assert(pthread_mutex_lock(&twice) == 0 && pthread_mutex_lock(&twice) == EDEADLK);
+    assert(pthread_mutex_unlock(&twice) == 0 && pthread_mutex_unlock(&twice) == EPERM);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 256 * 1024);
+    sem_init(&room, 0, 3);
+    pthread_barrier_init(&together, NULL, WORKERS);
+    pthread_key_create(&mine, gone_too);
+    for (intptr_t i = 0; i < WORKERS; i++) {
+        assert(pthread_create(&take[i], NULL, takes, (void *)i) == 0);
+        assert(pthread_create(&bring[i], &attr, brings, (void *)i) == 0);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        void *value;
+        pthread_join(bring[i], NULL);
+        pthread_join(take[i], &value);
+        sum += (int)(intptr_t)value;
+    }
+    late();
+    int left;
+    sem_getvalue(&room, &left);
+    assert(sem_trywait(&room) == 0 && sem_trywait(&room) == 0 && sem_trywait(&room) == 0);
+    assert(sem_trywait(&room) == -1 && errno == EAGAIN);
+    assert(brought == WORKERS * ITEMS && left == 3 && sum == 6 + 28 * WORKERS && begun == 1 && gone == WORKERS);
+    printf("%d brought, %d left, sum %d, begun %d, gone %d\n", brought, left, sum, begun, gone);
+
+    thrd_t t[2];
+    int who[2] = {0, 1}, value[2];
+    assert(mtx_init(&m, mtx_timed) == thrd_success && cnd_init(&c) == thrd_success);
+    tss_create(&tss, NULL);
+    for (int i = 0; i < 2; i++)
+        assert(thrd_create(&t[i], plays, &who[i]) == thrd_success);
+    for (int i = 0; i < 2; i++)
+        assert(thrd_join(t[i], &value[i]) == thrd_success);
+    assert(mtx_lock(&m) == thrd_success && mtx_trylock(&m) == thrd_busy);
+    mtx_unlock(&m);
+    printf("%d turns, %d and %d, begun %d\n", turn, value[0], value[1], begun);
+    assert(turn == 2 * ITEMS && value[0] == 10 && value[1] == 11 && begun == 2);
+    return 0;
+}
