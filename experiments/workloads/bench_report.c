@@ -209,7 +209,7 @@ static const char *const statuses[] = {"ok", "invalid", "saturated"};
 static const char *load_kind(const struct bench *b)
 {
     const struct bench_option *rate = bench_find(b, "rate");
-    return rate != NULL && rate->text != NULL ? "open" : "closed";
+    return b->open || (rate != NULL && rate->text != NULL) ? "open" : "closed";
 }
 
 static void json(const struct bench *b)

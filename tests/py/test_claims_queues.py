@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Claims of M5.1, B4.1, M4.3, M7.12, M7.13 and M7.15 on synthetic tables that must give each verdict."""
+"""Claims of M5.1, B4.1, M4.3, M7.12 to M7.15 on synthetic tables that must give each verdict."""
 from __future__ import annotations
 
 import sys
@@ -96,6 +96,39 @@ class Bimodal(Queues):
             return points("packet", "scheduler", "workers", speeds)
         slow, fast = {5: 1e5, 20: 1e5}, {5: 1e5, 20: 2e5}
         self.each(make, {"fifo": fast, "lifo": slow}, {"fifo": slow, "lifo": fast}, {"fifo": {1: 1e5}, "lifo": {1: 1e5}})
+
+
+class Mixer(Queues):
+    row = "M7.14"
+
+    def rows(self, missed: dict[str, list[float]]) -> pd.DataFrame:
+        return self.frame([({"program": "mixer", "series": name, "scheduler_said": name.split(":")[0], "scheduler": name,
+                             "calls": calls, "wait-by": "yield", "codec": "ulaw"},
+                            {"missed": ("1", share), "latency_p50_ns": ("ns", 1e6), "latency_p99_ns": ("ns", 1e7)})
+                           for name, shares in missed.items() for calls, share in zip((100, 400, 1000), shares)])
+
+    def test_verdicts(self) -> None:
+        longest, needs = "fifo meets the deadline longest", "lifo needs the yield queue"
+        good, soon, never = [0.0, 0.002, 0.2], [0.001, 0.3, 0.4], [0.98, 0.99, 0.99]
+        found = self.rows({"fifo": good, "lifo": soon, "sharded": soon, "yields:yield=top": never})
+        self.verdict(found, longest, HOLDS)
+        self.verdict(found, needs, HOLDS)
+        found = self.rows({"fifo": soon, "lifo": soon, "sharded": good, "yields:yield=top": soon})
+        self.verdict(found, longest, FAILS)
+        self.verdict(found, needs, FAILS)
+        found = self.rows({"fifo": good, "lifo": good, "sharded": soon})
+        self.verdict(found, longest, OPEN)      # as long as lifo
+        self.verdict(found, needs, OPEN, "yields:yield=top")
+        self.verdict(self.rows({"fifo": [0.0], "lifo": [0.0], "sharded": [0.0]}), longest, OPEN, "fewer than 3")
+
+    def test_one_miss_below_ends_it(self) -> None:
+        """Who misses it with few calls does not meet it with more, whatever the figures say."""
+        found = self.rows({"fifo": [0.0, 0.0, 0.2], "lifo": [0.2, 0.0, 0.0], "sharded": [0.2, 0.0, 0.0]})
+        self.verdict(found, "fifo meets the deadline longest", HOLDS)
+
+    def test_figure(self) -> None:
+        self.rows({"fifo": [0.0, 0.1, 0.2], "lifo": [0.0, 0.0, 0.2]})
+        self.assertEqual(set(self.figure("mixer_m7_14", 3)["series"]), {"fifo, by yield", "lifo, by yield"})
 
 
 class Wavefront(Queues):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The workloads whose answers were published: each size, way and order gives them.
+"""The workloads that have a right answer, which is published or that of a plain loop: each size and way gives it.
 
-    answers.py WAVEFRONT
+    answers.py WAVEFRONT MIXER
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ faults: list[str] = []
 
 
 def run(program: str, *words: str, code: int = 0) -> dict[str, Any]:
-    command = [program, "--json", "--warmup", "0", "--reps", "2", *words]
+    command = [program, "--json", "--hist", "--warmup", "0", "--reps", "2", *words]
     done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != code or (code != 0 and len(done.stderr.strip().splitlines()) != 1):
         faults.append(f"{' '.join(command)}: exit {done.returncode}, not {code}: {done.stderr.strip()}")
@@ -46,6 +46,32 @@ def wavefront(program: str) -> None:
         run(program, *wrong, code=2)
 
 
+def mixer(program: str) -> None:
+    """Every frame is sent where there is time enough, with what the others say; else what was not is counted."""
+    calm = ("--deadline", "4000", "--give-up", "4000", "--frames", "5", "--workers", "2")
+    has_opus = subprocess.run([program, "--codec", "opus", "--calls", "1", "--frames", "2", "--reps", "1"], env=ENV,
+                              capture_output=True, timeout=60, check=False).returncode != 77
+    for codec in ("ulaw", "opus", "mixed"):
+        if codec != "ulaw" and not has_opus:
+            run(program, "--codec", codec, code=77)
+            continue
+        for wait_by in ("promise", "yield"):
+            for legs in ("1", "2", "5"):
+                said = run(program, "--codec", codec, "--wait-by", wait_by, "--legs", legs, "--calls", "4", *calm)
+                sent = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"]) if said else 0
+                if said.get("status") != "ok" or sent != 2 * 4 * 5 * int(legs) or values(said, "missed") != [0, 0]:
+                    faults.append(f"mixer {codec}, {wait_by}, {legs} legs: {said.get('status')}, {sent} sent, "
+                                  f"{values(said, 'missed')} missed")
+                if said.get("load") != "open":
+                    faults.append("mixer: frames arrive by the clock, whatever was asked for")
+    said = run(program, "--calls", "4000", "--frames", "20", "--deadline", "1", "--give-up", "1", "--workers", "1")
+    if not all(0 < u <= m <= 1 for u, m in zip(values(said, "unsent"), values(said, "missed"))):
+        faults.append(f"mixer, far too much: {values(said, 'unsent')} unsent, {values(said, 'missed')} missed")
+    for wrong in (("--calls", "0"), ("--codec", "gsm"), ("--deadline", "2000"), ("--frames", "1")):
+        run(program, *wrong, code=2)
+
+
 wavefront(sys.argv[1])
+mixer(sys.argv[2])
 print("\n".join(faults) or "answers: ok")
 sys.exit(1 if faults else 0)
