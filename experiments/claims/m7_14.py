@@ -24,7 +24,7 @@ THRESHOLDS: dict[str, Any] = {
     # without the yield queue more than this share of them is missed even then, with it less than that
     "stuck": 0.5, "fine": 0.05,
 }
-APART = ("scheduler", "calls", "wait-by", "codec")
+APART = ("scheduler", "calls", "wait-by", "codec", "legs")
 OTHERS = ("lifo", "sharded")
 
 

@@ -96,7 +96,7 @@ struct bench {
     const char *about; /* one sentence */
     const char *clock; /* when the clock starts and when it stops */
     unsigned takes;
-    bool open; /* open loop without a --rate */
+    bool open;                /* open loop without a --rate */
     struct bench_option *own; /* the program's own options, n of them */
     size_t n;
 
