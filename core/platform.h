@@ -84,7 +84,8 @@ unsigned tn_processors(void);
 int tn_pin(unsigned n);
 
 /* How far apart the a-th and the b-th of them are (modulo their number): 0 if they are the same one, and the more the
- * farther out the first part of the machine is that holds both. -1: nobody knows. The first call is slow. */
+ * farther out the first part of the machine is that holds both. Below 0: -ENOTSUP, nobody knows, or -ENOMEM. The first
+ * call is slow. */
 int tn_processor_distance(unsigned a, unsigned b);
 
 /* ---- parking ---- */

@@ -270,7 +270,7 @@ TN_MODULE_API bool tn_worker_idle(struct tn_worker *w);
 
 /* How far each slot's worker is from `me`, if all are where `pin` puts them: into to[slots], 0 for the same processor, and
  * the more the farther out the first part of the machine is that holds both. In worker_init and later.
- * Errors: ENOTSUP, nobody knows (a line on standard error says so). */
+ * Errors: ENOTSUP, nobody knows (a line on standard error says so); ENOMEM. */
 TN_MODULE_API int tn_distances(struct tn_worker *me, uint8_t *to);
 
 /* Line-aligned zeroed memory for a module; NULL when there is none. */

@@ -38,6 +38,8 @@ TN_MODULE_API int tn_distances(struct tn_worker *me, uint8_t *to)
     unsigned first = cluster_of(me->cluster)->first_cpu;
     for (uint32_t i = 0; i < me->cluster->slots; i++) {
         int distance = tn_processor_distance(first + me->index, first + i);
+        if (distance == -ENOMEM)
+            return ENOMEM;
         if (distance < 0) {
             tn_message(
                 "tenter: neither hwloc nor /sys says how far apart the processors are: choose victims otherwise");

@@ -242,14 +242,17 @@ static int bad_knob(void *spec)
 
 static void knobs(void)
 {
-    static const char *const bad[][2] = {
-        {"fifo:private= 3", "no number"}, {"fifo:private=+3", "no number"},
-        {"fifo:private=0x", "no number"}, {"fifo:private=", "no number"},
-        {"fifo:private=-", "no number"},  {"fifo:private=3:private=3", "private is given twice"}};
+    static const char *const bad[][2] = {{"fifo:private= 3", "no number"},
+                                         {"fifo:private=+3", "no number"},
+                                         {"fifo:private=0x", "no number"},
+                                         {"fifo:private=", "no number"},
+                                         {"fifo:private=-", "no number"},
+                                         {"fifo:private=010", "no number"},
+                                         {"fifo:private=3:private=3", "private is given twice"}};
     char err[1024];
     if (build_has("schedulers=fifo:"))
         SKIP("the build fixes knobs");
-    CHECK(exited(harness_child(bad_knob, (void *)(uintptr_t) "fifo:private=010:capacity=0x10", err, sizeof err), 0));
+    CHECK(exited(harness_child(bad_knob, (void *)(uintptr_t) "fifo:private=10:capacity=0x10", err, sizeof err), 0));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         CHECK(exited(harness_child(bad_knob, (void *)(uintptr_t)bad[i][0], err, sizeof err), EINVAL));
         CHECK(strstr(err, bad[i][1]) != NULL);

@@ -9,6 +9,7 @@
 #include "../platform.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -59,11 +60,12 @@ static unsigned apart(const struct hwloc_object *a, const struct hwloc_object *b
     return up;
 }
 
-static bool from_hwloc(const char *library, struct topology *t)
+/* 0, ENOTSUP or ENOMEM. */
+static int from_hwloc(const char *library, struct topology *t)
 {
     void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL), *topology = NULL;
     if (lib == NULL)
-        return false;
+        return ENOTSUP;
     unsigned (*version)(void);
     int (*init)(void **), (*load)(void *), (*depth)(void *);
     void (*destroy)(void *);
@@ -90,11 +92,12 @@ static bool from_hwloc(const char *library, struct topology *t)
     for (unsigned i = 0; i < t->n && known; i++)
         for (unsigned j = 0; j < t->n; j++)
             set(t, i, j, apart(at[i], at[j]));
+    int rc = known ? 0 : at == NULL ? ENOMEM : ENOTSUP;
     free(at);
     if (good)
         destroy(topology);
     dlclose(lib);
-    return known;
+    return rc;
 }
 
 /* ---- /sys ---- */
@@ -147,30 +150,39 @@ static bool from_sys(const char *root, struct topology *t)
 
 /* ---- once for the process ---- */
 
-static struct topology known; /* n 0: nobody knows */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct topology known;
+static int answer = -1; /* 0: it is known; ENOTSUP: it cannot be; else nobody has looked with success */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 
-static void look(void)
+static int look(void)
 {
     cpu_set_t allowed; /* as tn_pin() counts them */
     if (sched_getaffinity(getpid(), sizeof allowed, &allowed) != 0)
-        return;
+        return ENOTSUP;
     struct topology t = {.n = (unsigned)CPU_COUNT(&allowed)};
     t.cpu = calloc(t.n, sizeof *t.cpu);
     t.distance = calloc((size_t)t.n * t.n, sizeof *t.distance);
     for (unsigned cpu = 0, i = 0; cpu < CPU_SETSIZE && t.cpu != NULL; cpu++)
         if (CPU_ISSET(cpu, &allowed))
             t.cpu[i++] = cpu;
-    if (t.cpu != NULL && t.distance != NULL && (from_hwloc(HWLOC_LIBRARY, &t) || from_sys("/sys", &t))) {
+    int rc = t.cpu != NULL && t.distance != NULL ? from_hwloc(HWLOC_LIBRARY, &t) : ENOMEM;
+    if (rc == ENOTSUP && from_sys("/sys", &t))
+        rc = 0;
+    if (rc == 0) {
         known = t;
-        return;
+    } else {
+        free(t.cpu);
+        free(t.distance);
     }
-    free(t.cpu);
-    free(t.distance);
+    return rc;
 }
 
 int tn_processor_distance(unsigned a, unsigned b)
 {
-    pthread_once(&once, look);
-    return known.n != 0 ? known.distance[a % known.n * known.n + b % known.n] : -1;
+    pthread_mutex_lock(&looking);
+    if (answer != 0 && answer != ENOTSUP)
+        answer = look();
+    int rc = answer;
+    pthread_mutex_unlock(&looking);
+    return rc == 0 ? known.distance[a % known.n * known.n + b % known.n] : -rc;
 }
