@@ -23,8 +23,8 @@ static uint32_t tasks, backlog;
 static uint64_t work;
 static _Atomic(uint32_t) *event; /* by number: the fibre, and what of it; relaxed: read when all have ended */
 static _Atomic(uint32_t) events, spawned, ended;
-static uint32_t whole;  /* the first number drawn when all of the backlog had been spawned */
-static uint32_t *below; /* a Fenwick tree over the fibres that are queued */
+static _Atomic(bool) whole; /* all of the backlog has been spawned */
+static uint32_t *below;     /* a Fenwick tree over the fibres that are queued */
 static struct hdr *ranks;
 
 static void note(uint32_t what)
