@@ -104,10 +104,22 @@ static int add_cluster(void *scheduler)
     return tn_stop(rt) == 0 ? rc : 99;
 }
 
+/* What ready() answers is looked at where a worker is idle. */
+static void *beside_idle(void *arg)
+{
+    for (int i = 0; i < 500; i++) {
+        tn_fibre *f;
+        tn_sleep(2 * 1000 * 1000);
+        CHECK_EQUAL(tn_spawn(&f, NULL, child, NULL), 0);
+        CHECK_EQUAL(tn_join(f, NULL), 0);
+    }
+    return arg;
+}
+
 static int run_child(void *scheduler)
 {
     struct tn_config c = with(2, scheduler);
-    return tn_run(&c, many, NULL, NULL);
+    return tn_run(&c, beside_idle, NULL, NULL);
 }
 
 static void check_told(int (*fn)(void *), int place, int how, const char *text)
