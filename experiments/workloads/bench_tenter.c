@@ -134,3 +134,13 @@ void bench_tenter_counters_stop(struct bench *b)
     for (size_t i = 0; i < n; i++)
         bench_count(b, after[i].name, (double)(after[i].value - before[i].value));
 }
+
+void bench_tenter_repeat(struct bench *b, void (*repetition)(int rep))
+{
+    for (int rep = 0; rep < bench_reps(b); rep++) {
+        if (rep == (int)bench_int(b, "warmup"))
+            bench_tenter_counters_start();
+        repetition(rep);
+    }
+    bench_tenter_counters_stop(b);
+}

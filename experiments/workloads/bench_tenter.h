@@ -48,4 +48,7 @@ bool bench_tenter_has(const struct bench *b, const char *knob);
 void bench_tenter_counters_start(void);
 void bench_tenter_counters_stop(struct bench *b);
 
+/* All repetitions, one after the other, and those behind the warm-up counted. Who: a fibre. */
+void bench_tenter_repeat(struct bench *b, void (*repetition)(int rep));
+
 #endif

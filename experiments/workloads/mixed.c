@@ -175,12 +175,7 @@ static void *all(void *arg)
         if (rc != 0)
             bench_die(bench, rc == EINVAL ? BENCH_USAGE : BENCH_INTERNAL, "no second cluster: %s", strerror(rc));
     }
-    for (int rep = 0; rep < bench_reps(bench); rep++) {
-        if (rep == (int)bench_int(bench, "warmup"))
-            bench_tenter_counters_start();
-        repetition(rep);
-    }
-    bench_tenter_counters_stop(bench);
+    bench_tenter_repeat(bench, repetition);
     return arg;
 }
 

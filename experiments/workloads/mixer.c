@@ -263,12 +263,7 @@ static void *all(void *arg)
     for (int64_t i = 0; i < calls; i++)
         plain(&call[i]);
     bench_sample(bench, "plain", "ns", (double)(bench_now() - begin) / (double)(calls * legs * frames), 0);
-    for (int rep = 0; rep < bench_reps(bench); rep++) {
-        if (rep == (int)bench_int(bench, "warmup"))
-            bench_tenter_counters_start();
-        repetition(rep);
-    }
-    bench_tenter_counters_stop(bench);
+    bench_tenter_repeat(bench, repetition);
     return arg;
 }
 

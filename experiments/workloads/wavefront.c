@@ -132,12 +132,7 @@ static void repetition(int rep)
 
 static void *all(void *arg)
 {
-    for (int rep = 0; rep < bench_reps(bench); rep++) {
-        if (rep == (int)bench_int(bench, "warmup"))
-            bench_tenter_counters_start();
-        repetition(rep);
-    }
-    bench_tenter_counters_stop(bench);
+    bench_tenter_repeat(bench, repetition);
     return arg;
 }
 

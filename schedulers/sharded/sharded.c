@@ -98,7 +98,8 @@ static bool admitted(struct sharded_cluster *c, struct tn_fibre *f, bool fresh)
     if (fresh && atomic_load_explicit(&c->fresh, memory_order_relaxed) >= room) /* relaxed: a number only */
         return false;
     *tn_fibre_word(f) = fresh ? c : NULL;
-    atomic_fetch_add_explicit(&c->fresh, fresh, memory_order_relaxed); /* relaxed: a number only */
+    if (fresh)
+        atomic_fetch_add_explicit(&c->fresh, 1, memory_order_relaxed); /* relaxed: a number only */
     return true;
 }
 
