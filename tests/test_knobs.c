@@ -126,6 +126,47 @@ static void test_full(void)
     }
 }
 
+static tn_waiter parked[4];
+
+static void *park_twice(void *which)
+{
+    for (int i = 0; i < 2; i++) {
+        parked[(uintptr_t)which] = tn_wait_prepare();
+        CHECK_EQUAL(tn_wait(TN_FOREVER, NULL), 0);
+    }
+    return NULL;
+}
+
+/* layout=global: those who are only back, woken or after a yield, take nobody's room; else they would keep others out. */
+static void *full_of_woken(void *arg)
+{
+    tn_fibre *f[4];
+    for (uintptr_t i = 0; i < 4; i++) {
+        while (tn_spawn(&f[i], NULL, park_twice, (void *)i) == EAGAIN)
+            tn_yield();
+    }
+    for (int twice = 0; twice < 2; twice++) {
+        for (int i = 0; i < 20; i++)
+            tn_yield();
+        for (int i = 0; i < 4; i++)
+            CHECK(tn_wake(parked[i]));
+        CHECK_EQUAL(tn_spawn(NULL, NULL, nothing, NULL), 0);
+        CHECK_EQUAL(tn_spawn(NULL, NULL, nothing, NULL), EAGAIN);
+    }
+    for (int i = 0; i < 4; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    return arg;
+}
+
+static void test_full_of_woken(void)
+{
+    if (migration_forced())
+        SKIP("who is spawned runs at once");
+    for (int m = 0; m < 2; m++)
+        run(1, names[m], "full=refuse:layout=global:capacity=1", full_of_woken, NULL);
+    run(1, "fifo", "full=refuse:layout=global:capacity=1:pool=locked", full_of_woken, NULL);
+}
+
 struct bound {
     unsigned spawns;
     bool spill, overflow;
@@ -392,9 +433,13 @@ static void test_bad_values(void)
 int main(void)
 {
     static const struct test tests[] = {
-        {"orders of execution", test_order},         {"full=refuse at exactly the bound", test_full},
-        {"spill and overflow", test_spill},          {"steal=half, one; none in the global layout", test_steal},
-        {"private work behind a hog", test_revoked}, {"place=home wakes at home", test_place},
+        {"orders of execution", test_order},
+        {"full=refuse at exactly the bound", test_full},
+        {"full=refuse among those who are back", test_full_of_woken},
+        {"spill and overflow", test_spill},
+        {"steal=half, one; none in the global layout", test_steal},
+        {"private work behind a hog", test_revoked},
+        {"place=home wakes at home", test_place},
         {"values out of range", test_bad_values},
     };
     return HARNESS_RUN("knobs", tests);

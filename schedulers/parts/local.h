@@ -35,6 +35,7 @@
 #define TN_PARTS_LOCAL_H
 
 #include "scheduler.h"
+#include "admit.h"
 #include "biased.h"
 #include "choices.h"
 #include "near.h"
@@ -108,6 +109,7 @@ struct local_cluster {
     struct tn_mpmc_ring *ring[POOL_RINGS]; /* the global queue, see pool.h */
     uint32_t rings, way;
     struct tn_mpmc_ring *tickets; /* see request.h */
+    struct tn_admit admit;        /* layout=global:full=refuse */
 };
 
 static inline struct local_worker *local_of(struct tn_worker *w)

@@ -19,6 +19,7 @@
  * worker can take it at once, so there is nothing to steal.
  */
 #include "scheduler.h"
+#include "parts/admit.h"
 #include "parts/shards.h"
 #include "queues/locked.h"
 
@@ -59,7 +60,7 @@ struct sharded_cluster {
     struct tn_shards shards;
     struct tn_locked_queue yields;
     _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) turn; /* of who is no worker */
-    _Atomic(uint64_t) fresh;                        /* full=refuse: spawned, and not yet taken */
+    struct tn_admit admit;                          /* full=refuse */
 };
 
 static inline struct sharded_worker *of(struct tn_worker *w)
@@ -91,24 +92,12 @@ static uint32_t choose(struct sharded_cluster *c, struct tn_worker *me, int64_t 
 
 /* ---- ready ---- */
 
-/* full=refuse: who is new needs room, and has it until it begins. Who is only back needs none: no crowd keeps others out. */
-static bool admitted(struct sharded_cluster *c, struct tn_fibre *f, bool fresh)
-{
-    uint64_t room = c->shards.n * (uint64_t)KNOB(f->cluster, capacity);
-    if (fresh && atomic_load_explicit(&c->fresh, memory_order_relaxed) >= room) /* relaxed: a number only */
-        return false;
-    *tn_fibre_word(f) = fresh ? c : NULL;
-    if (fresh)
-        atomic_fetch_add_explicit(&c->fresh, 1, memory_order_relaxed); /* relaxed: a number only */
-    return true;
-}
-
 static int sharded_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
     struct sharded_cluster *c = f->cluster->sched;
     uint32_t own = me != NULL ? of(me)->own : NONE, n = c->shards.n;
     size_t capacity = (size_t)KNOB(f->cluster, capacity);
-    if (KNOB(f->cluster, full) == FULL_REFUSE && !admitted(c, f, why == TN_SPAWNED))
+    if (KNOB(f->cluster, full) == FULL_REFUSE && !tn_admit(&c->admit, f, why, n * (uint64_t)capacity))
         return EAGAIN;
     if (why == TN_YIELDED_HARD) {
         tn_locked_queue_push_back(&c->yields, &f->link);
@@ -172,8 +161,8 @@ static struct tn_fibre *sharded_next(struct tn_worker *me, bool fair)
     if (f == NULL)
         f = from_any(me, choose(c, me, KNOB(me->cluster, choice), true), limit);
     f = f != NULL ? f : from_yields(me);
-    if (KNOB(me->cluster, full) == FULL_REFUSE && f != NULL && *tn_fibre_word(f) != NULL)
-        atomic_fetch_sub_explicit(&c->fresh, 1, memory_order_relaxed); /* relaxed: a number only */
+    if (KNOB(me->cluster, full) == FULL_REFUSE)
+        tn_admit_begins(&c->admit, f);
     return f;
 }
 
