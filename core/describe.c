@@ -194,7 +194,7 @@ TN_API size_t tn_describe(char *buffer, size_t size)
     put_pair(&o, "", "name", binding_poller->name);
     put_pair(&o, ",", "summary", binding_poller->summary);
     put_knobs(&o, binding_poller->knobs, binding_poller->n_knobs);
-    put(&o, "}],\"runtime\":{");
+    put(&o, "}],\"core\":{");
     put_pair(&o, "", "name", "runtime");
     put_knobs(&o, config_knobs, n_config_knobs);
     put_counters(&o, core_counters, COUNT_CORE);

@@ -89,7 +89,7 @@ def _text(said: dict[str, Any]) -> str:
     lines += ["Presets (a module with its knobs, and what idle workers do unless told otherwise)"]
     lines += [f"  {p['name']:<22} {p['stands_for']}, idle={p['idle']}" for p in said.get("presets", [])]
     lines += ["Knobs of the runtime"]
-    lines += [_option(k, "  ") for k in said.get("runtime", {}).get("knobs", [])]
+    lines += [_option(k, "  ") for k in said.get("core", {}).get("knobs", [])]
     lines += ["Workloads (options that most of them share are left out: PROGRAM --help has them)"]
     for entry in said["workloads"]:
         what = f"(not here: {entry['missing']})" if entry["missing"] else entry["about"] or ""

@@ -20,6 +20,7 @@ import yaml
 from fake_tree import ROOT
 
 from experiments.runner import sim, sim_where
+from experiments.runner.build import MesonBuilder, Variant
 from experiments.runner.errors import Stop
 
 SMALL = ["packet", "--packets", "200", "--warmup", "0", "--reps", "1"]
@@ -95,6 +96,15 @@ class Runs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
+
+    def test_plain_ninja(self) -> None:
+        """All that is built by default is linked, not only the workloads, which `./tenter sim` asks for by name."""
+        self.record("--cores", "2", *SMALL)         # it is set up
+        folder = MesonBuilder(ROOT).folder(Variant.of({"runtime": "sim", "schedulers": "fifo"}))
+        done = subprocess.run(["ninja", "-C", str(folder)], text=True, capture_output=True, check=False, timeout=900)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+        said = subprocess.run([folder / "core" / "tenter-config"], text=True, capture_output=True, check=True, timeout=60)
+        self.assertEqual(json.loads(said.stdout)["runtime"], "simulate")
 
     def test_modules(self) -> None:
         for module in ("fifo", "lifo"):
