@@ -30,17 +30,14 @@ static inline void tn_levels_fini(struct tn_levels *q)
     tn_sched_free(q->level, q->n * sizeof *q->level);
 }
 
-/* 0, or ENOMEM: then nothing is left of it. */
+/* 0, or ENOMEM. */
 static inline int tn_levels_init(struct tn_levels *q, uint32_t n, enum tn_pushed_kind kind,
                                  struct tn_pushed_nodes *all)
 {
     *q = (struct tn_levels){.level = tn_sched_alloc(n * sizeof *q->level), .n = n, .kind = kind, .all = all};
-    int rc = q->level != NULL ? 0 : ENOMEM;
-    for (uint32_t i = 0; i < n && rc == 0; i++)
-        rc = tn_pushed_init(&q->level[i], kind, all);
-    if (rc != 0)
-        tn_levels_fini(q);
-    return rc;
+    for (uint32_t i = 0; i < n && q->level != NULL; i++)
+        tn_pushed_init(&q->level[i], kind);
+    return q->level != NULL ? 0 : ENOMEM;
 }
 
 /* Any thread; see tn_pushed_push. */

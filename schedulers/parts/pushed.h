@@ -3,14 +3,16 @@
  * A queue of fibres into which any thread pushes, and which its owner and thieves empty: one of four (000 §4.2). Consumers
  * take turns under a lock of theirs, but for `locked`, where all do under one lock.
  *
- * The queue with nodes needs some that live as long as it does. They come in blocks; who pops one keeps it for his next push.
- * Where one always pushes and another always pops, nodes would pile up with the latter: who has two blocks gives one back
- * for all, and who has none takes from there.
+ * The queue with nodes needs some that live as long as it does. They come in blocks, and go from hand to hand in whole
+ * batches, so that the lock of all is held for a moment, once in a batch. Who pops a node keeps it for his next push. Where
+ * one always pushes and another always pops, nodes would pile up with the latter: who has two batches gives one to all,
+ * and who has none takes one from there. Who has no hand, being no worker of the cluster, pushes from one that belongs to
+ * the queue, under a lock of its own.
  *
  * Invariants.
  *  1. A fibre that was pushed is popped once. Empty is reliable, as the queues say.
- *  2. No hand holds more than two blocks of free nodes; so there are never more blocks than what was queued at once fills,
- *     and two for each hand, and one.
+ *  2. A batch is TN_PUSHED_BLOCK nodes, and no hand holds more than two; so there are never more blocks than what was queued
+ *     at once fills, and two for each hand, and one.
  */
 #ifndef TN_PARTS_PUSHED_H
 #define TN_PARTS_PUSHED_H
@@ -32,16 +34,16 @@ struct tn_pushed_block {
     } line[TN_PUSHED_BLOCK];
 };
 
-/* All nodes of a cluster, and the free ones that are in nobody's hand. */
+/* All nodes of a cluster, and the free ones that are in nobody's hand: batches, linked by `next` of their first nodes. */
 struct tn_pushed_nodes {
     struct tn_spinlock lock;
     struct tn_pushed_block *blocks; /* under lock, both */
-    struct tn_mpsc_node *free;
+    struct tn_mpsc_node *batches;
 };
 
-/* A worker's own free nodes; `free` empties as n does. Owner only. */
+/* Free nodes: n that are linked, and a whole batch or NULL. A worker's own, or under a lock. */
 struct tn_pushed_hand {
-    struct tn_mpsc_node *free;
+    struct tn_mpsc_node *free, *batch;
     uint32_t n;
 };
 
@@ -53,6 +55,10 @@ struct tn_pushed {
         struct tn_nemesis nemesis;
     } queue;
     _Alignas(TN_CACHE_LINE) struct tn_spinlock consumers;
+    /* nodes: of those who push and have no hand */
+    _Alignas(TN_CACHE_LINE) struct tn_spinlock strangers;
+    struct tn_pushed_hand hand;                        /* under `strangers` */
+    _Alignas(TN_CACHE_LINE) struct tn_mpsc_node first; /* goes round as the others do */
 };
 
 /* ---- nodes ---- */
@@ -65,62 +71,77 @@ static inline struct tn_mpsc_node *tn_pushed_take_(struct tn_pushed_hand *hand)
     return node;
 }
 
-static inline void tn_pushed_keep_(struct tn_pushed_hand *hand, struct tn_mpsc_node *node)
+static inline void tn_pushed_give_(struct tn_pushed_nodes *all, struct tn_mpsc_node *batch)
+{
+    tn_spinlock_lock(&all->lock);
+    atomic_store_explicit(&batch->next, all->batches, memory_order_relaxed); /* relaxed: under the lock */
+    all->batches = batch;
+    tn_spinlock_unlock(&all->lock);
+}
+
+static inline void tn_pushed_keep_(struct tn_pushed_nodes *all, struct tn_pushed_hand *hand,
+                                   struct tn_mpsc_node *node)
 {
     node->item = hand->free;
     hand->free = node;
-    hand->n++;
+    if (++hand->n < TN_PUSHED_BLOCK)
+        return;
+    if (hand->batch != NULL)
+        tn_pushed_give_(all, hand->batch);
+    hand->batch = hand->free;
+    hand->free = NULL;
+    hand->n = 0;
 }
 
-/* At most so many from those of all or, if they have none, a new block: into a hand that is empty. False: no memory. */
-static inline bool tn_pushed_fetch_(struct tn_pushed_nodes *all, struct tn_pushed_hand *hand, uint32_t most)
+/* NULL: nobody has a batch to spare. */
+static inline struct tn_mpsc_node *tn_pushed_node_(struct tn_pushed_nodes *all, struct tn_pushed_hand *hand)
 {
-    tn_spinlock_lock(&all->lock);
-    while (all->free != NULL && hand->n < most) {
-        struct tn_mpsc_node *node = all->free;
-        all->free = node->item;
-        tn_pushed_keep_(hand, node);
+    if (hand->n == 0) {
+        struct tn_mpsc_node *batch = hand->batch;
+        hand->batch = NULL;
+        if (batch == NULL) {
+            tn_spinlock_lock(&all->lock);
+            batch = all->batches;
+            if (batch != NULL) /* relaxed: under the lock */
+                all->batches = atomic_load_explicit(&batch->next, memory_order_relaxed);
+            tn_spinlock_unlock(&all->lock);
+        }
+        if (batch == NULL)
+            return NULL;
+        hand->free = batch;
+        hand->n = TN_PUSHED_BLOCK;
     }
-    tn_spinlock_unlock(&all->lock);
-    if (hand->n != 0)
-        return true;
+    return tn_pushed_take_(hand);
+}
+
+/* One batch more for all. False: no memory. */
+static inline bool tn_pushed_grow_(struct tn_pushed_nodes *all)
+{
     struct tn_pushed_block *made = tn_sched_alloc(sizeof *made);
     if (made == NULL)
         return false;
-    for (uint32_t i = 0; i < TN_PUSHED_BLOCK; i++)
-        tn_pushed_keep_(hand, &made->line[i].node);
+    for (uint32_t i = 1; i < TN_PUSHED_BLOCK; i++)
+        made->line[i - 1].node.item = &made->line[i].node;
     tn_spinlock_lock(&all->lock);
     made->next = all->blocks;
     all->blocks = made;
     tn_spinlock_unlock(&all->lock);
+    tn_pushed_give_(all, &made->line[0].node);
     return true;
 }
 
-/* Give n of a hand's nodes back to all. */
-static inline void tn_pushed_give_(struct tn_pushed_nodes *all, struct tn_pushed_hand *hand, uint32_t n)
+/* NULL: no memory. */
+static inline struct tn_mpsc_node *tn_pushed_node(struct tn_pushed *p, struct tn_pushed_nodes *all,
+                                                  struct tn_pushed_hand *hand)
 {
-    struct tn_mpsc_node *first = hand->free, *last = first;
-    if (n == 0)
-        return;
-    for (uint32_t i = 1; i < n; i++)
-        last = last->item;
-    hand->free = last->item;
-    hand->n -= n;
-    tn_spinlock_lock(&all->lock);
-    last->item = all->free;
-    all->free = first;
-    tn_spinlock_unlock(&all->lock);
-}
-
-/* From the caller's hand or, with `hand` NULL, from that of all. NULL: no memory. */
-static inline struct tn_mpsc_node *tn_pushed_node_(struct tn_pushed_nodes *all, struct tn_pushed_hand *hand)
-{
-    struct tn_pushed_hand other = {0};
-    struct tn_pushed_hand *h = hand != NULL ? hand : &other;
-    struct tn_mpsc_node *node = NULL;
-    if (h->n != 0 || tn_pushed_fetch_(all, h, hand != NULL ? TN_PUSHED_BLOCK : 1))
-        node = tn_pushed_take_(h);
-    tn_pushed_give_(all, &other, other.n);
+    struct tn_mpsc_node *node;
+    do {
+        if (hand == NULL)
+            tn_spinlock_lock(&p->strangers);
+        node = tn_pushed_node_(all, hand != NULL ? hand : &p->hand);
+        if (hand == NULL)
+            tn_spinlock_unlock(&p->strangers);
+    } while (node == NULL && tn_pushed_grow_(all));
     return node;
 }
 
@@ -134,25 +155,22 @@ static inline void tn_pushed_nodes_fini(struct tn_pushed_nodes *all)
 
 /* ---- the queue ---- */
 
-static inline int tn_pushed_init(struct tn_pushed *p, enum tn_pushed_kind kind, struct tn_pushed_nodes *all)
+static inline void tn_pushed_init(struct tn_pushed *p, enum tn_pushed_kind kind)
 {
-    struct tn_mpsc_node *first;
     tn_spinlock_init(&p->consumers);
+    tn_spinlock_init(&p->strangers);
     switch (kind) {
     case TN_PUSHED_LOCKED:
         tn_locked_queue_init(&p->queue.locked);
-        return 0;
+        break;
     case TN_PUSHED_NODE:
-        if ((first = tn_pushed_node_(all, NULL)) == NULL)
-            return ENOMEM;
-        tn_mpsc_nodes_init(&p->queue.nodes, first);
-        return 0;
+        tn_mpsc_nodes_init(&p->queue.nodes, &p->first);
+        break;
     case TN_PUSHED_STUB:
         tn_mpsc_stub_init(&p->queue.stub);
-        return 0;
+        break;
     default:
         tn_nemesis_init(&p->queue.nemesis);
-        return 0;
     }
 }
 
@@ -166,7 +184,7 @@ static inline bool tn_pushed_push(struct tn_pushed *p, enum tn_pushed_kind kind,
         tn_locked_queue_push_back(&p->queue.locked, &f->link);
         return true;
     case TN_PUSHED_NODE:
-        if ((node = tn_pushed_node_(all, hand)) == NULL)
+        if ((node = tn_pushed_node(p, all, hand)) == NULL)
             return false;
         tn_mpsc_nodes_push(&p->queue.nodes, node, f);
         return true;
@@ -217,11 +235,8 @@ static inline struct tn_fibre *tn_pushed_pop(struct tn_pushed *p, enum tn_pushed
         link = tn_nemesis_pop(&p->queue.nemesis);
     }
     tn_spinlock_unlock(&p->consumers);
-    if (node != NULL) {
-        tn_pushed_keep_(hand, node);
-        if (hand->n == 2 * TN_PUSHED_BLOCK)
-            tn_pushed_give_(all, hand, TN_PUSHED_BLOCK);
-    }
+    if (node != NULL)
+        tn_pushed_keep_(all, hand, node);
     return tn_fibre_of(link);
 }
 
