@@ -133,7 +133,9 @@ TN_API int tn_blocking(void *(*fn)(void *), void *arg, void **value)
         b.waiter = tn_wait_prepare();
         tn_wait_note("blocking call", (const void *)(uintptr_t)fn);
         submit(w, &cluster_of(w->pub.cluster)->rt->blocking, &b.call);
+        bool masked = tn_cancel_mask(true); /* the call is under way, and has its record here */
         tn_wait(TN_FOREVER, NULL);
+        tn_cancel_mask(masked);
         *((struct worker *)tn_self_now())->errno_at = b.err; /* perhaps another worker's thread by now */
     }
     if (b.rc == 0 && value != NULL)

@@ -94,8 +94,8 @@ static inline __attribute__((always_inline)) void exit_fibre(struct worker *w, v
 {
     struct fibre *self = w->current;
     self->value = value;
-    if (__builtin_expect(self->locals != NULL, 0))
-        w = locals_end(self);
+    if (__builtin_expect(((uintptr_t)self->locals | (uintptr_t)self->cleanups | (uintptr_t)self->scope) != 0, 0))
+        w = settle(self, value);
     struct fibre *next = next_fibre(w, false);
     uintptr_t joiner = tn_joinword_look(&self->join);
     if (next == NULL && tn_joinword_is_fibre(joiner) && !must_leave(w) &&
@@ -138,6 +138,9 @@ static __attribute__((flatten)) void begin(void *worker)
     if (__builtin_expect(w == NULL, 0))
         tn_die("tenter: a fibre returned in a child of fork(), but its worker stayed in the parent: end the child by "
                "exec or _exit");
+    if (__builtin_expect(self->cleanups != NULL, 0))
+        tn_die("tenter: fibre '%s' has returned with a clean-up handler pushed: pop it, or end by tn_exit",
+               self->name);
     exit_fibre(w, value);
 }
 
@@ -163,7 +166,14 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
     }
     size_t bytes = (size_t)(stack_top(f) - f->stack);
     tn_sanitize_make(&f->sanitize, f->stack, bytes);
-    f->pub.context = tn_context_make(stack_top(f), bytes, begin);
+    char *top = stack_top(f);
+    if (attr != NULL && attr->group != NULL) {
+        enum { SCOPE = (sizeof(struct tn_scope) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE };
+        top -= SCOPE;
+        bytes -= SCOPE;
+        f->scope = (struct tn_scope *)(void *)top;
+    }
+    f->pub.context = tn_context_make(top, bytes, begin);
     if (TN_SCHED(cl)->fibre_size != 0)
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
 }
@@ -205,6 +215,14 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
         return ENOMEM;
     }
     prepare_fibre(f, attr, cl, fn, arg);
+    if (__builtin_expect(f->scope != NULL, 0)) {
+        int refused = tn_scope_enter(f->scope, attr->group);
+        if (refused != 0) {
+            f->scope = NULL;
+            release(here, f);
+            return refused;
+        }
+    }
     bool detached = out == NULL || (attr != NULL && attr->detached);
     /* relaxed: ready() publishes the fibre */
     atomic_store_explicit(&f->join, detached ? TN_JOIN_DETACHED : TN_JOIN_OPEN, memory_order_relaxed);
@@ -218,6 +236,10 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     if (w != NULL)
         COUNT(w, rc == EAGAIN ? COUNT_REFUSED : COUNT_SPAWN);
     if (__builtin_expect(rc == EAGAIN, 0)) {
+        if (f->scope != NULL) {
+            tn_scope_leave(f->scope, 0);
+            f->scope = NULL;
+        }
         release(here, f);
         if (out != NULL)
             *out = NULL;
@@ -409,6 +431,7 @@ static inline __attribute__((always_inline)) int join(tn_fibre *fibre, void **va
     bool timed = deadline != TN_FOREVER || token != NULL;
     if (__builtin_expect(w == NULL, 0))
         return join_thread(f, value, timed);
+    timed |= w->current->scope != NULL; /* its group may end the wait */
     /* Joined by another runtime's fibre it might end when that is gone. */
     if (__builtin_expect(runtime_of(fibre) != cluster_of(w->pub.cluster)->rt, 0))
         return EPERM;
@@ -467,34 +490,4 @@ TN_API __attribute__((noinline)) int tn_detach(tn_fibre *fibre)
         return EINVAL;
     release(w, f);
     return 0;
-}
-
-/* ---- who am I ---- */
-
-TN_API __attribute__((noinline)) tn_fibre *tn_fibre_self(void)
-{
-    struct worker *w = tn_self();
-    return w != NULL ? &w->current->pub : NULL;
-}
-
-TN_API __attribute__((noinline)) tn_cluster *tn_cluster_self(void)
-{
-    struct worker *w = tn_self();
-    return w != NULL ? w->pub.cluster : NULL;
-}
-
-TN_API __attribute__((noinline)) int tn_worker_self(void)
-{
-    struct worker *w = tn_self();
-    return w != NULL ? (int)w->pub.index : -1;
-}
-
-TN_API __attribute__((noinline)) int *tn_errno(void)
-{
-    return tn_errno_address();
-}
-
-TN_API const char *tn_fibre_name(const tn_fibre *f)
-{
-    return ((const struct fibre *)(const void *)f)->name;
 }

@@ -20,6 +20,7 @@
 #include "keeper.c"
 #include "worker.c"
 #include "wait.c"
+#include "self.c"
 #include "fibre.c"
 
 /* ---- what was bound ---- */

@@ -15,6 +15,7 @@
 #include "keeper.h"
 #include "pool.h"
 #include "sanitize.h"
+#include "scope.h"
 #include "split.h"
 #include "suspend.h"
 #include "timers.h"
@@ -56,9 +57,10 @@ struct fibre {
 
     struct tn_exceptions exceptions; /* while it is off a worker */
 
-    struct tn_timer timer; /* under the timers' lock */
-    struct token *token;   /* that it waits with, or NULL: the fibre itself, and tn_stop when it is dropped */
-    struct fibre *token_next, **token_at; /* under the token's lock */
+    struct tn_timer timer;       /* under the timers' lock */
+    struct token_entry entry;    /* with the token that its wait names; its group's has the scope's own */
+    struct tn_scope *scope;      /* the fibre itself: it is a member of a group (scope.h); NULL: of none */
+    struct tn_cleanup *cleanups; /* the fibre itself: those it has pushed, the last one first */
 
     void *word; /* the module's, see tn_fibre_word */
 

@@ -97,7 +97,7 @@ struct fibre *stacks_take(struct tn_stacks *s, unsigned *n)
     tn_spinlock_lock(&s->lock);
     struct fibre *chain = s->free;
     if (chain != NULL) {
-        s->free = chain->token_next;
+        s->free = chain->entry.fibre;
         *n = chain->exclusive_stack;
         chain->exclusive_stack = 0;
     }
@@ -126,7 +126,7 @@ void stacks_give(struct tn_stacks *s, struct fibre *chain, unsigned n)
 {
     tn_spinlock_lock(&s->lock);
     chain->exclusive_stack = n; /* while in the pool: the length of the chain */
-    chain->token_next = s->free;
+    chain->entry.fibre = s->free;
     s->free = chain;
     tn_spinlock_unlock(&s->lock);
 }

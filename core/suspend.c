@@ -104,7 +104,7 @@ TN_API __attribute__((noinline)) int tn_suspend(void (*publish)(tn_waiter waiter
     if (w == NULL)
         return EPERM;
 #if TN_SUSPENSION == TN_SUSPENSION_UTILITY
-    if (deadline == TN_FOREVER && token == NULL) {
+    if (deadline == TN_FOREVER && token == NULL && w->current->scope == NULL) {
         struct publication p = {publish, arg};
         COUNT(w, COUNT_WAIT);
         suspend(w, commit_publish, &p);

@@ -155,6 +155,8 @@ struct tn_attr {
     bool
         background; /* runs only where nothing else does, also if others wait for it by yielding; where the module has a
                         queue for that (pushing) */
+    struct tn_group
+        *group; /* a member of this open group (tenter_group.h): ECANCELED if that is cancelled. NULL: of none */
 };
 
 /* Make a fibre that runs `fn(arg)`. With `out` NULL it is detached. `attr` may be NULL in a fibre.

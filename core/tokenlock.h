@@ -16,11 +16,19 @@
 #include "queues/spinlock.h"
 
 struct fibre;
+struct token;
+
+/* One fibre's place in the list of one token. */
+struct token_entry {
+    struct fibre *fibre;
+    struct token *token;            /* NULL: in none; the fibre itself, and tn_stop when it is dropped */
+    struct token_entry *next, **at; /* under the token's lock */
+};
 
 struct tn_tokenlock {
     struct tn_spinlock lock;
     _Atomic(unsigned) process;
-    struct fibre *waiting; /* under the lock */
+    struct token_entry *waiting; /* under the lock */
 };
 
 static inline void tn_tokenlock_init(struct tn_tokenlock *t, unsigned process)

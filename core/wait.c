@@ -97,63 +97,75 @@ TN_API __attribute__((noinline)) void tn_token_fire(tn_token *t)
     token_lock(k);
     atomic_store_explicit(&k->fired, true, memory_order_release); /* T0 release */
     /* Entries stay until their fibres take them out, under this lock: none can go away meanwhile. */
-    for (struct fibre *f = k->lock.waiting; f != NULL; f = f->token_next)
-        wake_as(f, atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES, /* relaxed: of this wait */
+    for (struct token_entry *e = k->lock.waiting; e != NULL; e = e->next)
+        wake_as(e->fibre,
+                atomic_load_explicit(&e->fibre->wait, memory_order_relaxed) / WAIT_STATES, /* relaxed: of this wait */
                 WAIT_CANCELLED, tn_self());
     tn_tokenlock_unlock(&k->lock);
 }
 
 /* False: fired already. */
-static bool token_enter(struct token *k, struct fibre *f)
+static bool token_enter(struct token *k, struct token_entry *e, struct fibre *f)
 {
     token_lock(k);
     bool fired = atomic_load_explicit(&k->fired, memory_order_relaxed); /* relaxed: under the lock */
     if (!fired) {
-        f->token_next = k->lock.waiting;
-        f->token_at = &k->lock.waiting;
-        if (f->token_next != NULL)
-            f->token_next->token_at = &f->token_next;
-        k->lock.waiting = f;
-        f->token = k;
+        *e = (struct token_entry){f, k, k->lock.waiting, &k->lock.waiting};
+        if (e->next != NULL)
+            e->next->at = &e->next;
+        k->lock.waiting = e;
     }
     tn_tokenlock_unlock(&k->lock);
     return !fired;
 }
 
-static void token_leave(struct token *k, struct fibre *f)
+static void token_leave(struct token_entry *e)
 {
+    struct token *k = e->token;
     tn_spinlock_lock(&k->lock.lock);
-    *f->token_at = f->token_next;
-    if (f->token_next != NULL)
-        f->token_next->token_at = f->token_at;
-    f->token = NULL;
+    *e->at = e->next;
+    if (e->next != NULL)
+        e->next->at = e->at;
+    e->token = NULL;
     tn_tokenlock_unlock(&k->lock);
 }
 
 void token_forget(struct fibre *f, void *unused)
 {
     (void)unused;
-    if (f->token != NULL)
-        token_leave(f->token, f);
+    if (f->entry.token != NULL)
+        token_leave(&f->entry);
 }
 
 /* ---- waiting ---- */
 
 static const int wait_errors[] = {[WAIT_WOKEN] = 0, [WAIT_TIMED_OUT] = ETIMEDOUT, [WAIT_CANCELLED] = ECANCELED};
 
-/* Wait with a deadline or a token: register with each, suspend, take back what is still registered. */
+/* What may cancel f's waits, or NULL. */
+static inline struct tn_scope *scope_of(struct fibre *f)
+{
+    return f->scope != NULL && !f->scope->masked ? f->scope : NULL;
+}
+
+/* Wait with a deadline, a token, or as a member of a group: register with each, suspend, take back what is still
+ * registered. */
 static __attribute__((noinline)) int wait_registered(struct worker *w, tn_time deadline, tn_token *token)
 {
     struct fibre *f = w->current;
     struct cluster *cl = cluster_of(f->pub.cluster);
     uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES; /* relaxed: own wait */
-    struct token *k = token != NULL ? token_of(token) : NULL;
-    if (k != NULL && !token_enter(k, f)) {
-        wait_decide(f, seq, WAIT_CANCELLED);
-        return wait_errors[tn_waitword_outcome(&f->wait)];
-    }
+    struct tn_scope *s = scope_of(f);
+    if (s != NULL && s->deadline < deadline)
+        deadline = s->deadline;
     bool first = false, timed = deadline != TN_FOREVER;
     int rc = 0;
+    bool in_scope = s != NULL && token_enter(token_of(&s->token), &s->entry, f);
+    bool in_token = token != NULL && token_enter(token_of(token), &f->entry, f);
+    if (in_scope != (s != NULL) || in_token != (token != NULL)) {
+        timed = false; /* fired before: it does not suspend at all */
+        wait_decide(f, seq, WAIT_CANCELLED);
+        goto out;
+    }
     if (timed && deadline <= tn_now()) { /* over at this very scheduling point, whatever the timers' accuracy */
         timed = false;
         wait_decide(f, seq, WAIT_TIMED_OUT);
@@ -171,8 +183,11 @@ static __attribute__((noinline)) int wait_registered(struct worker *w, tn_time d
     } else if (wait_decide(f, seq, WAIT_CANCELLED) == TN_TOO_LATE) {
         rc = 0; /* no memory for the timer, but somebody has woken it, who must not be told a lie */
     }
-    if (k != NULL)
-        token_leave(k, f);
+out:
+    if (in_token)
+        token_leave(&f->entry);
+    if (in_scope)
+        token_leave(&s->entry);
     return rc != 0 ? rc : wait_errors[tn_waitword_outcome(&f->wait)];
 }
 
@@ -185,7 +200,7 @@ TN_API __attribute__((noinline)) int tn_wait(tn_time deadline, tn_token *token)
     tn_lock_check(f->name); /* whether it will switch or not */
     if (tn_waitword_outcome(&f->wait) == WAIT_ARMED) {
         COUNT(w, COUNT_WAIT);
-        if (deadline != TN_FOREVER || token != NULL)
+        if (deadline != TN_FOREVER || token != NULL || scope_of(f) != NULL)
             return wait_registered(w, deadline, token);
         suspend(w, commit_park, NULL);
     }
@@ -198,13 +213,17 @@ TN_API __attribute__((noinline)) int tn_sleep_until(tn_time deadline, tn_token *
         return EPERM;
     if (token != NULL && tn_token_fired(token))
         return ECANCELED;
+    int over = tn_cancelled();
+    if (over != 0)
+        return over;
     if (deadline <= tn_now()) {
         tn_yield();
         return 0;
     }
+    struct tn_scope *s = scope_of(((struct worker *)tn_self())->current);
     tn_wait_prepare();
     int rc = tn_wait(deadline, token);
-    return rc == ETIMEDOUT ? 0 : rc;
+    return rc == ETIMEDOUT && (s == NULL || deadline <= s->deadline) ? 0 : rc;
 }
 
 TN_API int tn_sleep(uint64_t ns)

@@ -52,7 +52,7 @@ struct fibre *stacks_take_odd(struct tn_stacks *s, size_t usable)
     tn_spinlock_lock(&s->lock);
     struct fibre *f = s->odd[class];
     if (f != NULL)
-        s->odd[class] = f->token_next;
+        s->odd[class] = f->entry.fibre;
     unsigned colour = s->colour++ % 2;
     tn_spinlock_unlock(&s->lock);
     if (f != NULL)
@@ -76,7 +76,7 @@ void stacks_give_odd(struct tn_stacks *s, struct fibre *f)
         tn_discard(f->stack, block - (uintptr_t)f->stack);
     unsigned class = class_of(&pages);
     tn_spinlock_lock(&s->lock);
-    f->token_next = s->odd[class];
+    f->entry.fibre = s->odd[class];
     s->odd[class] = f;
     tn_spinlock_unlock(&s->lock);
 }

@@ -25,8 +25,8 @@ struct tn_stacks {
     size_t fibre_bytes;    /* control block with module state, rounded to lines */
     size_t state_bytes;    /* of them, for the module's state: rounded too, constant */
     struct tn_spinlock lock;
-    struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's token_next */
-    struct fibre *odd[STACK_CLASSES]; /* under the lock: pooled; ended ones of other sizes, linked by token_next */
+    struct fibre *free;               /* under the lock: chains of BATCH, linked by the first's entry.fibre */
+    struct fibre *odd[STACK_CLASSES]; /* under the lock: pooled; ended ones of other sizes, linked by entry.fibre */
     struct stack_slab *slabs;         /* under the lock */
     _Atomic(struct fibre *) all;      /* every control block, by next_block; written under the lock, grows only */
     unsigned colour;                  /* under the lock */

@@ -155,5 +155,10 @@ TN_API int tn_once_until(tn_once *once, void (*fn)(void), tn_time deadline, tn_t
 
 TN_API int tn_once_do(tn_once *once, void (*fn)(void))
 {
-    return tn_once_until(once, fn, TN_FOREVER, NULL);
+    if (atomic_load_explicit(done_of(once), memory_order_acquire) != 0) /* O0 */
+        return 0;
+    bool masked = tn_cancel_mask(true); /* who was told to do it may look at nothing but that it is done */
+    int rc = tn_once_until(once, fn, TN_FOREVER, NULL);
+    tn_cancel_mask(masked);
+    return rc;
 }

@@ -68,8 +68,12 @@ TN_API __attribute__((noinline)) int tn_local_mutex_lock(tn_local_mutex *m)
     struct fibre *me = caller_at_home(m);
     if (__builtin_expect(me == NULL, 0))
         return EPERM;
-    if (__builtin_expect(m->holder != NULL, 0))
-        return wait_for(m, me, TN_FOREVER, NULL);
+    if (__builtin_expect(m->holder != NULL, 0)) {
+        bool masked = tn_cancel_mask(true);
+        int rc = wait_for(m, me, TN_FOREVER, NULL);
+        tn_cancel_mask(masked);
+        return rc;
+    }
     m->holder = me;
     return 0;
 }

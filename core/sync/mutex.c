@@ -136,7 +136,10 @@ TN_API __attribute__((noinline)) int tn_mutex_lock(tn_mutex *m)
                                                                  memory_order_relaxed), /* relaxed: looked at again */
                          1))
         return 0;
-    return lock_slow(word_of(m), TN_FOREVER, NULL);
+    bool masked = tn_cancel_mask(true);
+    int rc = lock_slow(word_of(m), TN_FOREVER, NULL);
+    tn_cancel_mask(masked);
+    return rc;
 }
 
 TN_API __attribute__((noinline)) int tn_mutex_lock_until(tn_mutex *m, tn_time deadline, tn_token *token)

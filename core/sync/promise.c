@@ -49,8 +49,11 @@ static __attribute__((noinline)) void wait_for(struct tn_promiseword *p)
 {
     struct tn_node node = {.caller = 0};
     tn_node_open(&node);
-    if (!tn_promiseword_enter(p, &node))
-        tn_node_wait(&node, "promise", p, TN_FOREVER, NULL); /* nothing else ends it: it does not fail */
+    if (tn_promiseword_enter(p, &node))
+        return;
+    bool masked = tn_cancel_mask(true);
+    tn_node_wait(&node, "promise", p, TN_FOREVER, NULL); /* nothing else ends it: it does not fail */
+    tn_cancel_mask(masked);
 }
 
 TN_API __attribute__((noinline)) void *tn_promise_get(tn_promise *p)

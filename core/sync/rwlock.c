@@ -102,9 +102,21 @@ static int acquire(tn_rwlock *rw, bool write, bool wait, tn_time deadline, tn_to
     return rc;
 }
 
+/* Programs do not look at what these return: no cancellation ends them. */
+static int acquire_masked(tn_rwlock *rw, bool write)
+{
+    int rc = acquire(rw, write, false, TN_FOREVER, NULL);
+    if (rc != EBUSY)
+        return rc;
+    bool masked = tn_cancel_mask(true);
+    rc = acquire(rw, write, true, TN_FOREVER, NULL);
+    tn_cancel_mask(masked);
+    return rc;
+}
+
 TN_API int tn_rwlock_rdlock(tn_rwlock *rw)
 {
-    return acquire(rw, false, true, TN_FOREVER, NULL);
+    return acquire_masked(rw, false);
 }
 
 TN_API int tn_rwlock_rdlock_until(tn_rwlock *rw, tn_time deadline, tn_token *token)
@@ -119,7 +131,7 @@ TN_API int tn_rwlock_tryrdlock(tn_rwlock *rw)
 
 TN_API int tn_rwlock_wrlock(tn_rwlock *rw)
 {
-    return acquire(rw, true, true, TN_FOREVER, NULL);
+    return acquire_masked(rw, true);
 }
 
 TN_API int tn_rwlock_wrlock_until(tn_rwlock *rw, tn_time deadline, tn_token *token)

@@ -33,6 +33,13 @@ void tn_node_open(struct tn_node *node);
 /* 0: it was claimed; or ETIMEDOUT, ECANCELED, ENOMEM, and it was not. */
 int tn_node_wait(struct tn_node *node, const char *what, const void *object, tn_time deadline, tn_token *token);
 
+/* Of the calling fibre, if it is a member of a group. */
+static inline struct tn_scope *tn_scope_self(void)
+{
+    struct worker *w = tn_self();
+    return w != NULL ? w->current->scope : NULL;
+}
+
 /* Who calls: a fibre by its control block, a thread by where its errno is, each on a line of its own. */
 static inline uintptr_t tn_caller(void)
 {

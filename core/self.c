@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Part of hot.c: what a fibre asks of itself, and what it does for itself at its end.
+ */
+
+/* ---- who am I ---- */
+
+TN_API __attribute__((noinline)) tn_fibre *tn_fibre_self(void)
+{
+    struct worker *w = tn_self();
+    return w != NULL ? &w->current->pub : NULL;
+}
+
+TN_API __attribute__((noinline)) tn_cluster *tn_cluster_self(void)
+{
+    struct worker *w = tn_self();
+    return w != NULL ? w->pub.cluster : NULL;
+}
+
+TN_API __attribute__((noinline)) int tn_worker_self(void)
+{
+    struct worker *w = tn_self();
+    return w != NULL ? (int)w->pub.index : -1;
+}
+
+TN_API __attribute__((noinline)) int *tn_errno(void)
+{
+    return tn_errno_address();
+}
+
+TN_API const char *tn_fibre_name(const tn_fibre *f)
+{
+    return ((const struct fibre *)(const void *)f)->name;
+}
+
+/* ---- what a member of a group may ask and say ---- */
+
+TN_API __attribute__((noinline)) int tn_cancelled(void)
+{
+    struct worker *w = tn_self();
+    struct tn_scope *s = w != NULL ? scope_of(w->current) : NULL;
+    if (s == NULL)
+        return 0;
+    if (tn_token_fired(&s->token))
+        return ECANCELED;
+    return s->deadline != TN_FOREVER && s->deadline <= tn_now() ? ETIMEDOUT : 0;
+}
+
+TN_API __attribute__((noinline)) bool tn_cancel_mask(bool masked)
+{
+    struct worker *w = tn_self();
+    struct tn_scope *s = w != NULL ? w->current->scope : NULL;
+    bool was = s != NULL && s->masked;
+    if (s != NULL)
+        s->masked = masked;
+    return was;
+}
+
+/* ---- clean-up handlers ---- */
+
+TN_API __attribute__((noinline)) int tn_cleanup_push(struct tn_cleanup *c, void (*fn)(void *), void *arg)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        return EPERM;
+    *c = (struct tn_cleanup){fn, arg, w->current->cleanups};
+    w->current->cleanups = c;
+    return 0;
+}
+
+TN_API __attribute__((noinline)) int tn_cleanup_pop(bool run)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        return EPERM;
+    struct tn_cleanup *c = w->current->cleanups;
+    if (c == NULL)
+        return EINVAL;
+    w->current->cleanups = c->next;
+    if (run)
+        c->fn(c->arg);
+    return 0;
+}
+
+/* ---- its end ---- */
+
+/* What a fibre does at its end for what it has pushed, set, and is a member of, on its stack: with handlers and destructors,
+ * which may block, the worker may be another one afterwards. */
+static __attribute__((noinline)) struct worker *settle(struct fibre *self, const void *value)
+{
+    struct tn_scope *s = self->scope;
+    if (s != NULL)
+        s->masked = true;
+    for (struct tn_cleanup *c; (c = self->cleanups) != NULL;) {
+        self->cleanups = c->next; /* first: it may end the fibre itself */
+        c->fn(c->arg);
+    }
+    if (self->locals != NULL)
+        locals_end(self);
+    if (s != NULL) {
+        if (s->groups != NULL)
+            tn_die("tenter: fibre '%s' has ended, but not closed a group that it opened", self->name);
+        self->scope = NULL;
+        tn_scope_leave(s, (uintptr_t)value <= TN_ERROR_MAX ? (int)(uintptr_t)value : 0);
+    }
+    return tn_self_now();
+}
