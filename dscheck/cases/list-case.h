@@ -47,4 +47,10 @@ static inline uintptr_t tn_caller(void)
     return (uintptr_t)pthread_self();
 }
 
+/* No case is cancelled while it waits: what a mask does is core/self.c's. */
+bool tn_cancel_mask(bool masked)
+{
+    return masked;
+}
+
 #endif

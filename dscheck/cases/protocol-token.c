@@ -11,11 +11,12 @@
 
 enum { PARENT = 1, CHILD, FIBRES = 2 };
 struct fibre {
-    struct fibre *next;
+    struct token_entry entry;
 };
 
 static struct tn_tokenlock token;
-static struct fibre parents, fibre[FIBRES];
+static struct token_entry parents;
+static struct fibre fibre[FIBRES];
 
 static void prepare(void)
 {
@@ -28,9 +29,9 @@ static void prepare(void)
 static void enter(struct fibre *f)
 {
     tn_tokenlock_lock(&token, CHILD);
-    f->next = token.waiting;
+    f->entry.next = token.waiting;
     case_pause();
-    token.waiting = f;
+    token.waiting = &f->entry;
     tn_tokenlock_unlock(&token);
 }
 
@@ -50,7 +51,7 @@ static void *fibre1(void *random)
 
 static void check(void)
 {
-    struct fibre *last = token.waiting, *first = last->next;
+    struct token_entry *last = token.waiting, *first = last->next;
     assert(first != NULL && first != &parents && first != last && first->next == NULL);
     tn_tokenlock_lock(&token, CHILD);
     tn_tokenlock_unlock(&token);
