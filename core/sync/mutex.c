@@ -11,7 +11,7 @@
 
 #include "mutexword.h"
 
-#include "tenter_sync.h"
+#include "tenter_group.h"
 
 #include <errno.h>
 
@@ -89,6 +89,9 @@ static int spin(struct tn_mutexword *m, uint64_t mine, unsigned turns, tn_time d
         if (deadline != TN_FOREVER && tn_now() >= deadline)
             return ETIMEDOUT;
         if (turns == 0) { /* for ever: its holder may be a fibre of this worker */
+            int over = tn_cancelled();
+            if (over != 0)
+                return over;
             spins = 0;
             tn_yield();
         }
