@@ -15,33 +15,6 @@
 extern "C" {
 #endif
 
-/* ---------------------------------------------------------------------------------------------- promise -- */
-
-/* A value that comes once, and any number that wait for it (003 §4.4.5). 16 bytes. */
-typedef struct tn_promise {
-    uint64_t word;
-    void *value;
-} tn_promise;
-
-#define TN_PROMISE_INIT \
-    {                   \
-        0, NULL         \
-    }
-
-/* Who: any, before use. Blocks: no. */
-TN_API void tn_promise_init(tn_promise *p);
-/* Who: any. Blocks: no. Errors: EBUSY somebody waits for it. */
-TN_API int tn_promise_destroy(tn_promise *p);
-
-/* Keep it: from now on its value is `value`, and who waits goes on. When somebody can have the value, no more is done to
- * the promise: who gets it may destroy it. Who: any. Blocks: no. Errors: EALREADY somebody has, or is about to. */
-TN_API int tn_promise_set(tn_promise *p, void *value);
-/* Its value; what was done before the call that set it is done for who gets it. Waits until somebody sets it, for ever
- * if nobody does. Who: any. Blocks; the fibre may go on on another worker. */
-TN_API void *tn_promise_get(tn_promise *p);
-/* The same without waiting; `value` may be NULL. Who: any. Blocks: no. Errors: EBUSY nobody has set it yet. */
-TN_API int tn_promise_tryget(tn_promise *p, void **value);
-
 /* ------------------------------------------------------------------------------------------------ mutex -- */
 
 /* 16 bytes. */
@@ -301,6 +274,39 @@ typedef struct tn_once {
  * worker. Errors: EDEADLK fn calls it again; ETIMEDOUT, ECANCELED, ENOMEM: it is not done yet. */
 TN_API int tn_once_do(tn_once *once, void (*fn)(void));
 TN_API int tn_once_until(tn_once *once, void (*fn)(void), tn_time deadline, tn_token *token);
+
+/* ---------------------------------------------------------------------------------------------- promise -- */
+
+/* A value that comes once, and any number that wait for it (003 §4.4.5): promise and future in one. 24 bytes. Which of several
+ * comes first: tn_select (tenter_channel.h) with an arm TN_KEPT for each. */
+typedef struct tn_promise {
+    struct tn_waits waits;
+    void *value;
+} tn_promise;
+
+#define TN_PROMISE_INIT    \
+    {                      \
+        {0, 0, NULL}, NULL \
+    }
+
+/* Who: any, before use. Blocks: no. */
+TN_API void tn_promise_init(tn_promise *p);
+/* Who: any. Blocks: no. Errors: EBUSY somebody waits for it. */
+TN_API int tn_promise_destroy(tn_promise *p);
+
+/* Keep it: from now on its value is `value`, and who waits goes on. When somebody can have the value, no more is done to
+ * the promise: who gets it may destroy it. Who: any. Blocks: no. Errors: EALREADY somebody has. */
+TN_API int tn_promise_set(tn_promise *p, void *value);
+/* Its value (NULL in place of `value`: only wait for it); what was done before the call that set it is done for who gets it.
+ * Who: any. Blocks; the fibre may go on on another worker. Errors: ETIMEDOUT, ECANCELED, ENOMEM. */
+TN_API int tn_promise_get_until(tn_promise *p, void **value, tn_time deadline, tn_token *token);
+/* The same without an end but the value, which is returned. */
+TN_API void *tn_promise_get(tn_promise *p);
+/* The same without waiting; `value` may be NULL. Who: any. Blocks: no. Errors: EBUSY nobody has set it yet. */
+TN_API int tn_promise_tryget(tn_promise *p, void **value);
+/* Wait until all `n` are set. Who: any. Blocks; the fibre may go on on another worker. Errors: ETIMEDOUT, ECANCELED, ENOMEM:
+ * some are set, or none. */
+TN_API int tn_promise_all(tn_promise *const p[], unsigned n, tn_time deadline, tn_token *token);
 
 #ifdef __cplusplus
 }

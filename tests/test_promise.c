@@ -2,28 +2,11 @@
  *
  * Promises: set once, seen by all; fibres and plain threads wait for it; who gets it may destroy it. With --stress: storms.
  */
-#include "harness.h"
+#include "sync.h"
 
-#include "tenter_sync.h"
-
-#include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FIBRES = 6, THREADS = 2 };
-
-static bool stress;
-static tn_runtime *rt;
-
-static void with_workers(int64_t workers, void (*fn)(void))
-{
-    struct tn_config c = with(workers, NULL);
-    CHECK_EQUAL(tn_start(&rt, &c), 0);
-    fn();
-    CHECK_EQUAL(tn_stop(rt), 0);
-}
 
 static tn_fibre *spawn(void *(*fn)(void *), void *arg)
 {
@@ -40,7 +23,7 @@ static void test_once(void)
     memset(&p, 0xff, sizeof(p));
     tn_promise_init(&p);
     CHECK_EQUAL(memcmp(&p, &plain, sizeof(p)), 0);
-    CHECK_EQUAL(sizeof(p), 16);
+    CHECK_EQUAL(sizeof(p), 24);
     CHECK_EQUAL(tn_promise_tryget(&p, &value), EBUSY);
     CHECK(value == &p); /* untouched */
     CHECK_EQUAL(tn_promise_set(&p, &plain), 0);
@@ -124,8 +107,7 @@ static void all_told(void)
 
 static void test_told(void)
 {
-    with_workers(1, all_told);
-    with_workers(2, all_told);
+    beside(all_told);
 }
 
 /* ---- two race to keep it ---- */
@@ -159,7 +141,7 @@ static void one_keeps(void)
 
 static void test_race(void)
 {
-    with_workers(2, one_keeps);
+    beside(one_keeps);
 }
 
 /* ---- who gets it frees it: a chain, each link of which lies on the heap until it was read ---- */
@@ -195,8 +177,7 @@ static void chained(void)
 
 static void test_chain(void)
 {
-    with_workers(1, chained);
-    with_workers(2, chained);
+    beside(chained);
 }
 
 /* ---- somebody waits ---- */
@@ -238,18 +219,36 @@ static void one_waits(void)
 
 static void test_busy(void)
 {
-    with_workers(1, one_waits);
+    beside(one_waits);
 }
 
-int main(int argc, char **argv)
+/* ---- deadlines ---- */
+
+static tn_promise never;
+
+static int get_late(tn_time deadline, tn_token *token)
 {
-    static const struct test tests[] = {{"set once", test_once},
-                                        {"fibres and threads are told", test_told},
-                                        {"one of two sets it", test_race},
-                                        {"who gets it frees it", test_chain},
-                                        {"somebody waits", test_busy}};
-    stress = argc > 1 && strcmp(argv[1], "--stress") == 0;
-    if (stress)
-        harness_patience(600);
-    return HARNESS_RUN("promise", tests);
+    void *value = &never;
+    int rc = tn_promise_get_until(&never, &value, deadline, token);
+    CHECK(value == &never); /* untouched */
+    return rc;
 }
+
+static void lates(void)
+{
+    tn_promise_init(&never);
+    too_late(get_late);
+    CHECK_EQUAL(tn_promise_destroy(&never), 0); /* nobody is left in its ring */
+    CHECK_EQUAL(tn_promise_set(&never, &never), 0);
+    CHECK_EQUAL(get_late(0, NULL), 0);
+}
+
+static void test_late(void)
+{
+    beside(lates);
+}
+
+static const struct test tests[] = {{"set once", test_once},           {"fibres and threads are told", test_told},
+                                    {"one of two sets it", test_race}, {"who gets it frees it", test_chain},
+                                    {"somebody waits", test_busy},     {"deadlines and tokens", test_late}};
+SYNC_MAIN("promise", tests)

@@ -47,7 +47,7 @@ TN_API void tn_cond_signal(tn_cond *c)
 {
     struct tn_claims claims = {NULL, NULL};
     struct tn_waitlist *l = tn_waitlist_lock(&c->waits);
-    while (l->ring != NULL && !tn_waitlist_grant(l, l->ring, &claims))
+    while (l->ring != NULL && !tn_waitlist_grant(l->ring, &claims))
         ;
     tn_waitlist_let_go(l, claims);
 }

@@ -65,7 +65,7 @@ static void pass_on(struct tn_waitlist *l, tn_rwlock *rw)
         bool write = node->wants;
         uintptr_t caller = node->caller;
         rw->writers -= write;
-        if (tn_waitlist_grant(l, node, &claims))
+        if (tn_waitlist_grant(node, &claims))
             enter(l, rw, write, caller);
     }
     tn_waitlist_let_go(l, claims);

@@ -74,7 +74,7 @@ TN_API int tn_sem_post_n(tn_sem *s, uint32_t n)
     for (; node != NULL && l->state > 0; node = next) {
         next = node != last ? node->next : NULL;
         uint32_t wants = node->wants; /* who is claimed may be off */
-        if (wants <= l->state && tn_waitlist_grant(l, node, &claims))
+        if (wants <= l->state && tn_waitlist_grant(node, &claims))
             l->state -= wants;
     }
     tn_waitlist_let_go(l, claims);

@@ -23,7 +23,7 @@ static int thread_wait(struct tn_node *node, tn_time deadline, tn_token *token)
         if (over != 0)
             return tn_thread_gives_up(node) ? over : 0;
         tn_time until = token == NULL || deadline - now <= LOOK_NS ? deadline : now + LOOK_NS;
-        tn_park(&node->thread, TN_NODE_WAITS, until);
+        tn_park(node->thread, TN_NODE_WAITS, until);
     }
 }
 
@@ -33,4 +33,13 @@ int tn_node_wait(struct tn_node *node, const char *what, const void *object, tn_
         return thread_wait(node, deadline, token);
     tn_wait_note(what, object);
     return tn_wait(deadline, token);
+}
+
+uint64_t tn_waiting_random(const void *near)
+{
+    struct worker *w = tn_self();
+    if (w != NULL)
+        return tn_random(&w->pub);
+    uint64_t z = (tn_now() ^ (uint64_t)(uintptr_t)near) * UINT64_C(0x9e3779b97f4a7c15);
+    return z ^ z >> 32;
 }

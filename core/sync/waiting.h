@@ -40,6 +40,9 @@ static inline struct tn_scope *tn_scope_self(void)
     return w != NULL ? w->current->scope : NULL;
 }
 
+/* For a choice: a fibre's follows from its worker's seed, a thread has none and takes the clock. */
+uint64_t tn_waiting_random(const void *near);
+
 /* Who calls: a fibre by its control block, a thread by where its errno is, each on a line of its own. */
 static inline uintptr_t tn_caller(void)
 {

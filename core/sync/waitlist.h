@@ -55,12 +55,26 @@ static inline void tn_waitlist_unlock(struct tn_waitlist *l)
 
 /* ---- who waits ---- */
 
+/* With the lock held, for a node that is open. `ring` is the list's, or another one under its lock. */
+static inline void tn_waitlist_put(struct tn_node **ring, struct tn_node *node)
+{
+    atomic_store_explicit(&node->let_go, false, memory_order_relaxed); /* relaxed: it is found by the lock */
+    node->ring = ring;
+    tn_ring_put(ring, node, false);
+}
+
 /* With the lock held. */
 static inline void tn_waitlist_enter(struct tn_waitlist *l, struct tn_node *node)
 {
-    atomic_store_explicit(&node->let_go, false, memory_order_relaxed); /* relaxed: it is found by the lock */
     tn_node_open(node);
-    tn_ring_put(&l->ring, node, false);
+    tn_waitlist_put(&l->ring, node);
+}
+
+/* With the lock held: the node's wait is over, however it ended, and it is no longer in a ring. */
+static inline void tn_waitlist_leave(struct tn_node *node)
+{
+    if (node->next != NULL)
+        tn_ring_take(node->ring, node);
 }
 
 /* Without it. 0: it was granted, and the list may be gone. Else why not, and the lock is held again. */
@@ -75,18 +89,17 @@ static inline int tn_waitlist_wait(struct tn_waitlist *l, struct tn_node *node, 
         return 0;
     }
     tn_spinlock_lock(&l->lock);
-    if (node->next != NULL)
-        tn_ring_take(&l->ring, node);
+    tn_waitlist_leave(node);
     return rc;
 }
 
 /* ---- who grants ---- */
 
 /* With the lock held. False: it gave up before, and was only taken out. */
-static inline bool tn_waitlist_grant(struct tn_waitlist *l, struct tn_node *node, struct tn_claims *claims)
+static inline bool tn_waitlist_grant(struct tn_node *node, struct tn_claims *claims)
 {
     struct tn_claimed claimed = {NULL, NULL};
-    tn_ring_take(&l->ring, node);
+    tn_ring_take(node->ring, node);
     node->granted = true;
     if (!tn_claim(node, &claimed))
         return false;
@@ -102,19 +115,25 @@ static inline bool tn_waitlist_grant(struct tn_waitlist *l, struct tn_node *node
 static inline void tn_waitlist_grant_all(struct tn_waitlist *l, struct tn_claims *claims)
 {
     while (l->ring != NULL)
-        tn_waitlist_grant(l, l->ring, claims);
+        tn_waitlist_grant(l->ring, claims);
 }
 
-/* Opens the lock; from here on the list may be gone. */
-static inline void tn_waitlist_let_go(struct tn_waitlist *l, struct tn_claims claims)
+/* When all locks are open again. */
+static inline void tn_claims_let_go(struct tn_claims claims)
 {
-    tn_spinlock_unlock(&l->lock);
     for (struct tn_node *node = claims.first, *next; node != NULL; node = next) {
         struct tn_claimed claimed = node->claimed;
         next = node->next;
         atomic_store_explicit(&node->let_go, true, memory_order_release); /* L0 */
         tn_resume(claimed);
     }
+}
+
+/* Opens the lock; from here on the list may be gone. */
+static inline void tn_waitlist_let_go(struct tn_waitlist *l, struct tn_claims claims)
+{
+    tn_spinlock_unlock(&l->lock);
+    tn_claims_let_go(claims);
 }
 
 /* Without the lock: to destroy. */

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * promiseword: who gets the value frees the promise, and looks first or does not: who keeps it has done its last to it.
+ * Promise: who gets the value frees the promise, and looks first or does not: who keeps it has done its last to it.
  */
-#include "promise-case.h"
+#include "list-case.h"
 
-static struct tn_promiseword *shared;
+#include "sync/promise.c"
 
-static void fresh(void)
+static tn_promise *shared;
+
+static void prepare(void)
 {
-    prepare();
     shared = calloc(1, sizeof(*shared));
     assert(shared != NULL);
 }
 
-static void *waiter(void *random)
+static void *waits(void *random)
 {
-    struct tn_promiseword *p = shared;
+    tn_promise *p = shared;
     case_start(random);
-    assert((tn_promiseword_kept(p) ? p->value : get(p, &nodes[0])) == &shared);
+    assert(tn_promise_get(p) == &shared);
     free(p);
     return case_end();
 }
 
-static void *keeper(void *random)
+static void *keeps(void *random)
 {
-    struct tn_promiseword *p = shared;
+    tn_promise *p = shared;
     case_start(random);
-    assert(keep(p, &shared));
+    assert(tn_promise_set(p, &shared) == 0);
     return case_end();
 }
 
@@ -35,4 +36,4 @@ static void check(void)
     shared = NULL;
 }
 
-CASE_MAIN(fresh, check, waiter, keeper)
+CASE_MAIN(prepare, check, waits, keeps)

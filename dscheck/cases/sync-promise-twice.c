@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * promiseword: two keep the same promise, one waits: one of them is refused, and the value is the other's.
+ * Promise: two keep it, one waits: one of them is refused, and the value is the other's, for good.
  */
-#include "promise-case.h"
+#include "list-case.h"
 
-static int values[2], kept[2];
+#include "sync/promise.c"
+
+static tn_promise promise;
+static int values[2], kept_by[2];
 static void *got;
 
-static void *waiter(void *random)
+static void prepare(void)
+{
+    tn_promise_init(&promise);
+}
+
+static void *waits(void *random)
 {
     case_start(random);
-    got = get(&promise, &nodes[0]);
-    assert(got == promise.value); /* for good */
+    got = tn_promise_get(&promise);
+    assert(got == promise.value);
     return case_end();
 }
 
 static void *keeps(int i)
 {
-    kept[i] = keep(&promise, &values[i]);
+    kept_by[i] = tn_promise_set(&promise, &values[i]) == 0;
     return case_end();
 }
 
@@ -35,8 +43,8 @@ static void *other(void *random)
 
 static void check(void)
 {
-    assert(kept[0] + kept[1] == 1);
-    assert(got == &values[kept[0] ? 0 : 1]);
+    assert(kept_by[0] + kept_by[1] == 1);
+    assert(got == &values[kept_by[0] ? 0 : 1]);
 }
 
-CASE_MAIN(prepare, check, waiter, one, other)
+CASE_MAIN(prepare, check, waits, one, other)

@@ -1,42 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * promiseword: two wait, one keeps the promise: both have what it was kept with, whenever they come.
+ * Promise: two wait, one of which may give up at whatever moment, one keeps it: who is told has what it was kept with,
+ * whenever it comes.
  */
-#include "promise-case.h"
+#include "list-case.h"
 
+#include "sync/promise.c"
+
+static tn_promise promise;
 static int told; /* plain: written by who keeps it, before */
 
-static void *waiter(struct tn_node *node)
+static void prepare(void)
 {
-    assert(get(&promise, node) == &told);
-    assert(told == 7);
+    tn_promise_init(&promise);
+    told = 0;
+}
+
+static void *waits(void *random)
+{
+    void *value = NULL;
+    case_start(random);
+    assert(tn_promise_get_until(&promise, &value, TN_FOREVER, NULL) == 0 && value == &told && told == 7);
     return case_end();
 }
 
-static void *first(void *random)
+static void *late(void *random)
 {
+    void *value = NULL;
     case_start(random);
-    return waiter(&nodes[0]);
+    int rc = tn_promise_get_until(&promise, &value, 0, NULL);
+    assert(rc == 0 ? value == &told && told == 7 : rc == ETIMEDOUT && value == NULL);
+    return case_end();
 }
 
-static void *second(void *random)
-{
-    case_start(random);
-    return waiter(&nodes[1]);
-}
-
-static void *keeper(void *random)
+static void *keeps(void *random)
 {
     case_start(random);
     told = 7;
-    assert(keep(&promise, &told));
+    assert(tn_promise_set(&promise, &told) == 0);
     return case_end();
 }
 
 static void check(void)
 {
-    assert(atomic_load(&promise.word) == TN_PROMISE_FLAGS);
-    told = 0;
+    assert(promise.waits.state == 1 && promise.waits.ring == NULL);
 }
 
-CASE_MAIN(prepare, check, first, second, keeper)
+CASE_MAIN(prepare, check, waits, late, keeps)

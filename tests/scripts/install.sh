@@ -84,7 +84,8 @@ if ldd static | grep -q libtenter; then exit 1; fi
 step "only what the headers declare is visible"
 hidden=$(nm -D --defined-only "$prefix/lib/libtenter.so" | awk '{ print $3 }' | grep -v '^tn_' || true)
 [ -z "$hidden" ] || { echo "$hidden"; exit 1; }
-for name in $(sed -n 's/^TN_API.*[ *]\(tn_[a-z_]*\)(.*/\1/p' "$prefix/include/tenter.h" "$prefix/include/tenter_sync.h"); do
+for name in $(sed -n 's/^TN_API.*[ *]\(tn_[a-z_]*\)(.*/\1/p' "$prefix/include/tenter.h" "$prefix/include/tenter_sync.h" \
+    "$prefix/include/tenter_channel.h"); do
     nm -D --defined-only "$prefix/lib/libtenter.so" | grep -q " $name\$" || { echo "$name is not visible"; exit 1; }
 done
 
