@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The workloads that have a right answer, which is published or that of a plain loop: each size and way gives it.
 
-    answers.py WAVEFRONT MIXER
+    answers.py WAVEFRONT MIXER HASTY
+
+HASTY is a mixer whose fibres wait for nobody: it is to call its answers wrong.
 """
 from __future__ import annotations
 
@@ -71,7 +73,18 @@ def mixer(program: str) -> None:
         run(program, *wrong, code=2)
 
 
+def hasty(program: str) -> None:
+    """Of two frames, which all legs keep, the sums are right and what was sent is not; of more, the sums are wrong, too."""
+    for frames, what in (("2", "not what the same call mixed alone sends"), ("5", "not the sums of the same call")):
+        command = [program, "--warmup", "0", "--reps", "1", "--calls", "4", "--frames", frames, "--deadline", "4000",
+                   "--give-up", "4000", "--workers", "1"]
+        done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != 1 or what not in done.stdout:
+            faults.append(f"a mixer that waits for nobody, {frames} frames: exit {done.returncode}, {done.stdout}")
+
+
 wavefront(sys.argv[1])
 mixer(sys.argv[2])
+hasty(sys.argv[3])
 print("\n".join(faults) or "answers: ok")
 sys.exit(1 if faults else 0)
