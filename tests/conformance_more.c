@@ -33,13 +33,6 @@ tn_time __wrap_tn_now(void)
     return __real_tn_now();
 }
 
-static void *looks_last(void *arg)
-{
-    parker = pthread_self();
-    atomic_store(&parks, true);
-    return arg;
-}
-
 static void *sleeps(void *arg)
 {
     waits_for = tn_wait_prepare();
@@ -57,8 +50,11 @@ static void *hog(void *bringer)
     atomic_store(mine, 1);
     while (atomic_load(mine) != 0 && !atomic_load(&asked))
         sched_yield();
-    if (atomic_load(mine) == 0)
+    if (atomic_load(mine) == 0) { /* this worker's next look at the clock is that of its last look for work */
+        parker = pthread_self();
+        atomic_store(&parks, true);
         return NULL;
+    }
     if (bringer == (void *)HOG_SPAWNS) {
         spawn(set_flag, 0, true);
         atomic_store(&placed, true);
@@ -68,7 +64,8 @@ static void *hog(void *bringer)
     return NULL;
 }
 
-/* Worker `which` of so many parks; the others are busy. False: its look at the clock did not come by here. */
+/* Worker `which` of so many parks; the others are busy. False: it has parked, and its look at the clock did not come by here:
+ * a worker that has slept and that nobody woke looks around only once (so where a hog's pool had to be helped). */
 static bool before_parking(int workers, int which, enum bringer bringer)
 {
     struct tn_config c = with_module(workers);
@@ -90,9 +87,9 @@ static bool before_parking(int workers, int which, enum bringer bringer)
         stop();
         return true;
     }
-    spawn(looks_last, 0, true);
+    uint64_t parked = counter(cl, "park");
     atomic_store(&keeps[which], 0);
-    bool seen = EVENTUALLY(atomic_load(&asked));
+    bool seen = EVENTUALLY(atomic_load(&asked) || counter(cl, "park") != parked) && atomic_load(&asked);
     if (!seen) {
         atomic_store(&parks, false);
         atomic_store(&asked, true);
@@ -115,14 +112,16 @@ static bool before_parking(int workers, int which, enum bringer bringer)
 
 void test_before_parking(void)
 {
+    bool seen = false;
     for (int workers = 1; workers <= 2; workers++)
         for (int which = 0; which < workers; which++)
             for (enum bringer b = SPAWNS; b < (workers == 1 ? HOG_SPAWNS : BRINGERS); b++) {
-                if (!before_parking(workers, which, b))
-                    SKIP("link-time optimisation has put the clock into its callers");
+                seen = before_parking(workers, which, b) || seen;
                 if (lost)
                     return;
             }
+    if (!seen)
+        SKIP("link-time optimisation has put the clock into its callers");
 }
 
 /* ---- nobody starves in a crowd ---- */
