@@ -35,6 +35,7 @@ VARIANTS: dict[str, list[str]] = {
     "clang-lock": ["-Dsuspension=lock", "-Ddead=utility", "-Dstacks=malloc", "-Dcontext=ucontext"],
 }
 _PASSED, _SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP",)
+_failed: list[str] = []  # told again at the end, where who reads only the last lines finds them
 
 
 def parser() -> Parser:
@@ -74,6 +75,8 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     for command in scripts:
         code = subprocess.run(command, cwd=root, check=False).returncode
         counts["passed" if code == 0 else "skipped" if code == 77 else "failed"] += 1
+        if code not in (0, 77):
+            _failed.append(" ".join([Path(command[0]).name, *command[1:]]))
     if args.all and not args.sanitize:
         for name in VARIANTS:
             for key, number in _variant(root, name).items():
@@ -84,6 +87,8 @@ def main(argv: list[str], root: Path = ROOT) -> int:
 def _end(counts: dict[str, int]) -> int:
     sys.stderr.flush()
     skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
+    for name in _failed:
+        print(f"failed: {name}")
     print(f"{counts['passed']} passed, {counts['failed']} failed{skipped}", flush=True)
     return WRONG if counts["failed"] else GOOD
 
@@ -147,9 +152,12 @@ def _meson(folder: Path, chosen: list[str], slow: bool, build: bool = False) -> 
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     if record.exists():
         for line in record.read_text(encoding="utf-8", errors="replace").splitlines():
-            result = json.loads(line)["result"]
-            counts["passed" if result in _PASSED else
-                   "skipped" if result in _SKIPPED else "failed"] += 1
+            test = json.loads(line)
+            outcome = ("passed" if test["result"] in _PASSED else
+                       "skipped" if test["result"] in _SKIPPED else "failed")
+            counts[outcome] += 1
+            if outcome == "failed":
+                _failed.append(test["name"])
     if code != 0 and counts["failed"] == 0:
         counts["failed"] = 1                        # meson itself did not come to an end
     return counts
