@@ -196,7 +196,8 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
         return EPERM;
     struct fibre *f;
     size_t size = cl->rt->stacks.usable;
-    if (attr != NULL && (attr->priority < -TN_PRIORITY_MAX || attr->priority > TN_PRIORITY_MAX))
+    if (attr != NULL && (attr->priority < -TN_PRIORITY_MAX || attr->priority > TN_PRIORITY_MAX ||
+                         attr->full < TN_FULL_REFUSE || attr->full > TN_FULL_OVERFLOW))
         return EINVAL;
     if (attr != NULL && attr->stack != 0) {
         size = attr->stack;
@@ -231,6 +232,8 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     struct runtime *rt = cl->rt;
     bool visiting = here == NULL && visit(w, rt);
     int rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_SPAWNED);
+    if (__builtin_expect(rc == EAGAIN, 0) && attr != NULL && attr->full == TN_FULL_OVERFLOW)
+        rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_WOKEN);
     if (rc == TN_RUN_NOW)
         tn_lock_check(w->current->name);
     if (w != NULL)
@@ -250,7 +253,9 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     }
     if (visiting)
         tn_visitors_leave(&rt->visitors);
-    return rc == EAGAIN ? EAGAIN : 0;
+    if (__builtin_expect(rc == EAGAIN, 0))
+        return attr != NULL && attr->full == TN_FULL_WAIT ? spawn_later(out, attr, fn, arg) : EAGAIN;
+    return 0;
 }
 
 /* ---- yield ---- */

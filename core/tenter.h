@@ -145,6 +145,13 @@ TN_API unsigned tn_workers(const tn_cluster *cluster);
 #define TN_STACK_MAX    ((size_t)1 << 30)
 #define TN_PRIORITY_MAX 31
 
+/* What a spawn does where the module has no room, and is to refuse then (its knob full=refuse; 003 §4.4.7). */
+enum {
+    TN_FULL_REFUSE,  /* EAGAIN */
+    TN_FULL_WAIT,    /* lets others run until there is room, or `deadline` */
+    TN_FULL_OVERFLOW /* goes where a woken fibre goes, which is never refused */
+};
+
 struct tn_attr {
     const char *name;    /* copied, cut to 15 characters; shown in diagnoses */
     size_t stack;        /* bytes, a page to TN_STACK_MAX; 0: the runtime's default */
@@ -155,16 +162,18 @@ struct tn_attr {
     bool
         background; /* runs only where nothing else does, also if others wait for it by yielding; where the module has a
                         queue for that (pushing) */
-    struct tn_group
-        *group; /* a member of this open group (tenter_group.h): ECANCELED if that is cancelled. NULL: of none */
+    struct tn_group *group; /* in which it is a member, open (tenter_group.h); NULL: in none */
+    int full;               /* TN_FULL_… */
+    tn_time deadline;       /* of TN_FULL_WAIT; 0: none */
 };
 
 /* Make a fibre that runs `fn(arg)`. With `out` NULL it is detached. `attr` may be NULL in a fibre.
  * Which of the two goes on first, and where the new one is placed, is the scheduler module's choice. On an error
  * *out is NULL.
- * Who: any. Blocks: never, but the caller may be moved behind the new fibre and so migrate.
- * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1), ENOMEM no stack,
- * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large, priority out of range. */
+ * Who: any. Blocks: under TN_FULL_WAIT; else never, but the caller may be moved behind the new fibre and so migrate.
+ * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1); ETIMEDOUT there was no room
+ * until `deadline`; ECANCELED the group is cancelled, or (TN_FULL_WAIT) the caller is; ENOMEM no stack,
+ * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large, priority out of range, no such `full`. */
 TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *), void *arg);
 
 /* Wait until `f` ends, take its value (value may be NULL), release it. Exactly one join or detach a fibre.

@@ -4,7 +4,7 @@
  * Under a module without stages it goes through where it is. What the stages cost may change in the middle (--then).
  *
  * Closed loop: --inflight items go round and round. Open loop (--rate): a source on a worker and in a cluster of its own starts
- * items when they are due; those that find --backlog others in the system, or are refused, are shed, and counted.
+ * items when they are due; those that find --backlog others in the system, or are refused (--full), are shed, and counted.
  * Check: no item has gone through more or fewer stages than there are.
  */
 #include "bench_tenter.h"
@@ -24,7 +24,7 @@ static uint64_t interval; /* ns between two items; 0: closed loop */
 /* relaxed, all: counts that are read with the clock, and flags; the latencies are read when all has ended */
 static _Atomic(unsigned) phase;
 static _Atomic(bool) over;
-static _Atomic(uint64_t) done, passed, there, shed, due_items;
+static _Atomic(uint64_t) done, passed, there, shed, due_items, peak;
 static struct hdr *latency;
 static _Atomic(uint64_t) *took; /* by item, ns; 0: shed */
 static uint64_t room;
@@ -69,7 +69,7 @@ static void *once(void *item)
 static void *source(void *cluster)
 {
     uint64_t i = 0, most = (uint64_t)bench_int(bench, "backlog");
-    struct tn_attr attr = {.cluster = cluster};
+    struct tn_attr attr = {.cluster = cluster, .full = (int)bench_int(bench, "full")};
     for (; i < room && !atomic_load_explicit(&over, memory_order_relaxed); i++) {
         uint64_t due = first_due + i * interval;
         if (due > tn_now() + 100000)
@@ -77,8 +77,10 @@ static void *source(void *cluster)
         while (tn_now() < due)
             tn_yield();
         atomic_store_explicit(&took[i], 0, memory_order_relaxed);
-        if (atomic_fetch_add_explicit(&there, 1, memory_order_relaxed) >= most ||
-            tn_spawn(NULL, &attr, once, (void *)(uintptr_t)i) != 0) {
+        uint64_t others = atomic_fetch_add_explicit(&there, 1, memory_order_relaxed);
+        if (others > atomic_load_explicit(&peak, memory_order_relaxed)) /* relaxed: its own until it is joined */
+            atomic_store_explicit(&peak, others, memory_order_relaxed);
+        if (others >= most || tn_spawn(NULL, &attr, once, (void *)(uintptr_t)i) != 0) {
             atomic_fetch_sub_explicit(&there, 1, memory_order_relaxed);
             atomic_fetch_add_explicit(&shed, 1, memory_order_relaxed);
         }
@@ -107,6 +109,7 @@ static void repetition(int rep, tn_cluster *apart)
     atomic_store(&done, 0);
     atomic_store(&passed, 0);
     atomic_store(&shed, 0);
+    atomic_store(&peak, 0);
     first_due = tn_now() + 100000;
     for (size_t i = 0; i < n; i++) {
         struct tn_attr attr = {.cluster = interval != 0 ? apart : tn_cluster_self()};
@@ -134,6 +137,8 @@ static void repetition(int rep, tn_cluster *apart)
     for (uint64_t i = 0; interval != 0 && i < items; i++)
         if (took[i] != 0 && !bench_warmup(bench, rep))
             hdr_record(latency, took[i]);
+    if (interval != 0)
+        bench_sample(bench, "peak", "items", (double)atomic_load(&peak), rep);
     if (interval != 0)
         bench_sample(bench, "shed", "1", (double)atomic_load(&shed) / (double)items, rep);
     if (atomic_load(&passed) != now_done() * stages)
@@ -180,6 +185,10 @@ int main(int argc, char **argv)
         {"inflight", BENCH_INT, "200", 1, 1e6, NULL, "items", "closed loop: items that go round", NULL, 0, 0, false},
         {"backlog", BENCH_INT, "10000", 1, 1e6, NULL, "items", "open loop: the most that may be in the system", NULL,
          0, 0, false},
+        {"full", BENCH_CHOICE, "refuse", 0, 0, "refuse|wait|overflow", "",
+         "open loop: where a module that refuses has no room, items "
+         "are shed, or wait, or are put elsewhere",
+         NULL, 0, 0, false},
         {"ms", BENCH_INT, "100", 1, 100000, NULL, "ms", "for how long is measured", NULL, 0, 0, false},
         {"settle", BENCH_INT, "100", 0, 100000, NULL, "ms", "for how long is not, at first and after the step", NULL,
          0, 0, false},

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Back-pressure: what a spawn does where the module has no room, under each module that can refuse.
+ */
+#include "sync.h"
+
+#include "tenter_group.h"
+
+enum { MANY = 2000 };
+static const char *const specs[] = {
+    "fifo:full=refuse:capacity=16:private=0", "fifo:layout=global:full=refuse:capacity=16",
+    "lifo:full=refuse:capacity=16:private=0", "lifo:layout=global:full=refuse:capacity=16",
+    "sharded:full=refuse:capacity=16",        "staged:full=refuse:capacity=16"};
+static _Atomic(int) ran, hold;
+static int accepted, most;
+
+/* Once let go, and beginning in stage 0 under a module that has some. */
+static void *item(void *arg)
+{
+    while (atomic_load(&hold))
+        tn_yield();
+    CHECK_EQUAL(tn_stage(0), 0);
+    atomic_fetch_add(&ran, 1);
+    return arg;
+}
+
+static void *produce(void *full)
+{
+    struct tn_attr attr = {.full = (int)(intptr_t)full};
+    for (accepted = most = 0; accepted < MANY;) {
+        int rc = tn_spawn(NULL, &attr, item, NULL);
+        accepted += rc == 0;
+        int there = accepted - atomic_load(&ran);
+        most = there > most ? there : most;
+        if (rc == EAGAIN && attr.full == TN_FULL_REFUSE)
+            break;
+        CHECK_EQUAL(rc, 0);
+    }
+    return NULL;
+}
+
+static void *late_spawn(void *arg)
+{
+    struct tn_attr attr = {.full = TN_FULL_WAIT, .deadline = tn_now() + 3000000};
+    int rc;
+    (void)arg;
+    while ((rc = tn_spawn(NULL, &attr, item, NULL)) == 0)
+        accepted++;
+    return TN_ERROR(rc);
+}
+
+static void one(const char *spec)
+{
+    struct tn_config c = with(2, spec);
+    tn_fibre *f;
+    void *value;
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    for (intptr_t full = TN_FULL_REFUSE; full <= TN_FULL_OVERFLOW; full++) {
+        atomic_store(&ran, 0);
+        /* Whoever waits for room needs somebody to make it; the others are not to be helped by that. */
+        atomic_store(&hold, full != TN_FULL_WAIT);
+        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, produce, (void *)full), 0);
+        CHECK_EQUAL(tn_join(f, NULL), 0);
+        harness_note("%s, %d: %d accepted, at most %d at once", spec, (int)full, accepted, most);
+        if (full == TN_FULL_REFUSE)
+            CHECK(accepted < MANY);
+        else
+            CHECK_EQUAL(accepted, MANY);
+        if (full == TN_FULL_WAIT)
+            CHECK(most < MANY / 4); /* eight shards of 16 at most, and those that have begun */
+        atomic_store(&hold, 0);
+        CHECK(EVENTUALLY(atomic_load(&ran) == accepted));
+    }
+    /* Too late, and cancelled. */
+    for (int cancels = 0; cancels < 2; cancels++) {
+        atomic_store(&ran, 0), atomic_store(&hold, 1);
+        accepted = 0;
+        tn_group g;
+        tn_group_open(&g, TN_FOREVER);
+        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt, .group = &g}, late_spawn, NULL), 0);
+        if (cancels)
+            tn_group_cancel(&g);
+        CHECK_EQUAL(tn_join(f, &value), 0);
+        int rc = tn_group_close(&g);
+        CHECK(rc == (int)(intptr_t)value && (rc == ETIMEDOUT || (cancels && rc == ECANCELED)));
+        atomic_store(&hold, 0);
+        CHECK(EVENTUALLY(atomic_load(&ran) == accepted));
+    }
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt, .full = 3}, item, NULL), EINVAL);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+static void test_full(void)
+{
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        one(specs[i]);
+}
+
+static const struct test tests[] = {{"refuse, wait, overflow", test_full}};
+
+SYNC_MAIN("pressure", tests)
