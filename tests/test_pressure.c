@@ -6,7 +6,7 @@
 
 #include "tenter_group.h"
 
-enum { MANY = 2000 };
+static int many = 2000;
 static const char *const specs[] = {
     "fifo:full=refuse:capacity=16:private=0", "fifo:layout=global:full=refuse:capacity=16",
     "lifo:full=refuse:capacity=16:private=0", "lifo:layout=global:full=refuse:capacity=16",
@@ -27,7 +27,7 @@ static void *item(void *arg)
 static void *produce(void *full)
 {
     struct tn_attr attr = {.full = (int)(intptr_t)full};
-    for (accepted = most = 0; accepted < MANY;) {
+    for (accepted = most = 0; accepted < many;) {
         int rc = tn_spawn(NULL, &attr, item, NULL);
         accepted += rc == 0;
         int there = accepted - atomic_load(&ran);
@@ -63,11 +63,11 @@ static void one(const char *spec)
         CHECK_EQUAL(tn_join(f, NULL), 0);
         harness_note("%s, %d: %d accepted, at most %d at once", spec, (int)full, accepted, most);
         if (full == TN_FULL_REFUSE)
-            CHECK(accepted < MANY);
+            CHECK(accepted < many || migration_forced()); /* there they begin as fast as they come */
         else
-            CHECK_EQUAL(accepted, MANY);
+            CHECK_EQUAL(accepted, many);
         if (full == TN_FULL_WAIT)
-            CHECK(most < MANY / 4); /* eight shards of 16 at most, and those that have begun */
+            CHECK(most < many / 4); /* eight shards of 16 at most, and those that have begun */
         atomic_store(&hold, 0);
         CHECK(EVENTUALLY(atomic_load(&ran) == accepted));
     }
@@ -92,8 +92,12 @@ static void one(const char *spec)
 
 static void test_full(void)
 {
+    if (migration_forced())
+        many = 600; /* ThreadSanitizer has room for few fibres */
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
-        one(specs[i]);
+        if (!migration_forced() ||
+            strstr(specs[i], "private=0") == NULL) /* else nothing enters a worker's own queue */
+            one(specs[i]);
 }
 
 static const struct test tests[] = {{"refuse, wait, overflow", test_full}};
