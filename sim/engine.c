@@ -199,15 +199,17 @@ static void charge(struct sim_thread *t)
     }
 }
 
-static void give_way(struct sim_thread *t)
+/* False: its core was wanted, and it has another one, or none. */
+static bool give_way(struct sim_thread *t)
 {
     t->clock = sim_now;
     if (__builtin_expect(n_waiting != 0, 0) && sim_now - t->since > sim_machine.slice && wanted(t->core)) {
         free_core(t);
         get_core(t, sim_now);
-    } else {
-        put(t, sim_now);
+        return false;
     }
+    put(t, sim_now);
+    return true;
 }
 
 static void timed_out(struct sim_thread *t)
@@ -226,20 +228,24 @@ static void run_on(struct sim_thread *t)
     sim_limit = limit();
 }
 
-/* Until a thread runs on that has nothing noted: the present one, or another one. What is due on the way is done. */
-static void go_on(struct sim_thread *from)
+/* Until a thread runs on that has nothing noted: the present one, or another one. What is due on the way is done.
+ * `acts` goes on as it did: on its core, at the price that it paid; NULL: nobody, since who has a core has changed. */
+static void go_on(struct sim_thread *from, const struct sim_thread *acts)
 {
-    struct sim_thread *to, *acts = from->noted != 0 ? from : NULL;
+    struct sim_thread *to;
     for (;;) {
         if (tree[1] == SIM_NEVER)
             sim_die(1, "the simulated program is stuck: each of its threads sleeps for ever");
         to = &threads[tree[1] & (SIM_THREADS - 1)];
         if (__builtin_expect(to->state != SIM_RUNS, 0)) {
             timed_out(to);
+            acts = NULL;
             continue;
         }
-        if (to != acts || n_waiting != 0)
-            act(acts = to);
+        if (to != acts) {
+            act(to);
+            acts = to;
+        }
         if (to->charged == to->noted)
             break;
         charge(to);
@@ -247,7 +253,7 @@ static void go_on(struct sim_thread *from)
             sim_insns = to->rest;
             break;
         }
-        give_way(to);
+        acts = give_way(to) ? to : NULL;
     }
     run_on(to);
     if (to != from) {
@@ -264,8 +270,8 @@ static void turn(bool arrives)
     t->rest = sim_insns;
     t->arrives = arrives;
     sim_insns = 0;
-    give_way(t);
-    go_on(t);
+    bool stays = give_way(t);
+    go_on(t, stays && t->noted != 0 ? t : NULL);
 }
 
 void sim_turn(void)
@@ -292,7 +298,7 @@ static void begin(void)
         get_core(t->joiner, sim_now + sim_machine.start);
     put(t, SIM_NEVER);
     free_core(t);
-    go_on(t);
+    go_on(t, NULL);
     abort();
 }
 
@@ -373,7 +379,7 @@ static void leave(uint64_t deadline)
     t->state = SIM_SLEEPS;
     put(t, deadline);
     free_core(t);
-    go_on(t);
+    go_on(t, NULL);
 }
 
 void *sim_join(struct sim_thread *t)
@@ -419,7 +425,7 @@ void sim_yield(void)
         t->clock = sim_now;
         free_core(t);
         get_core(t, sim_now);
-        go_on(t);
+        go_on(t, NULL);
     }
 }
 
@@ -433,7 +439,7 @@ void sim_pin(unsigned core)
     t->clock = sim_now;
     free_core(t);
     get_core(t, sim_now);
-    go_on(t);
+    go_on(t, NULL);
 }
 
 void sim_interrupt(void)

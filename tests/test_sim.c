@@ -3,7 +3,9 @@
  * The simulator against traces that were worked out by hand, from the costs in sim_two.yaml: instructions cost nothing
  * there, so time is what accesses and waiting cost.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -260,10 +262,38 @@ static int one_core(void)
     return 0;
 }
 
+/* ---- another core in the middle of what is noted (argument `moved`) ---- */
+
+static void *wants_core_0(void *arg)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(0, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    return arg;
+}
+
+/* At the end of its slice, at 1000000, a thread gives core 0 to who is pinned there, and goes on with a core that is free:
+ * its lines are on the former one. */
+static int moved(void)
+{
+    pthread_t t;
+    a = 1;
+    pthread_create(&t, NULL, wants_core_0, NULL);
+    probe_until(999996);
+    for (int i = 0; i < 10; i++)
+        (void)a;
+    probe_expect(1000105, "ten loads, of which the sixth is the first on another core");
+    pthread_join(t, NULL);
+    return probe_failures();
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "one") == 0)
         return one_core();
+    if (argc > 1 && strcmp(argv[1], "moved") == 0)
+        return moved();
     pair();
     distances();
     ahead();

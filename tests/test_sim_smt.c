@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 #include "sim_probe.h"
 
@@ -60,9 +62,47 @@ static int with(unsigned processor, unsigned long alone, unsigned long factor)
     return wrong != NULL || !right;
 }
 
+/* ---- the other thread wakes while accesses are noted (argument `wakes`) ---- */
+
+static void *sleeper(void *to)
+{
+    cpu_set_t set;
+    struct timespec ns = {0, 29000};
+    CPU_ZERO(&set);
+    CPU_SET(CORES, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+    probe_until(20000);
+    nanosleep(&ns, NULL); /* with `park`: until 50000 */
+    return to;
+}
+
+static unsigned long loads(unsigned n)
+{
+    unsigned long start = probe_now();
+    for (unsigned i = 0; i < n; i++)
+        (void)line;
+    return probe_now() - start;
+}
+
+/* From about 50000 on it has its core, though it runs only 2000 later: nothing but instructions and hits is in between. */
+static int wakes(void)
+{
+    pthread_t t;
+    (void)loads(1);
+    unsigned long alone = loads(100);
+    pthread_create(&t, NULL, sleeper, NULL);
+    probe_until(49900);
+    unsigned long beside = loads(100);
+    pthread_join(t, NULL);
+    bool right = beside > 2 * alone && beside < 3 * alone;
+    printf("100 loads: %lu ns alone, %lu while the other thread wakes: %s\n", alone, beside, right ? "ok" : "failed");
+    return !right;
+}
+
 int main(int argc, char **argv)
 {
-    (void)argv;
+    if (argc > 1 && strcmp(argv[1], "wakes") == 0)
+        return wakes();
     (void)reads();
     unsigned long alone = turns(TURNS);
     int failed = argc > 1 ? with(1, alone, 1) : with(CORES, alone, 3);
