@@ -132,8 +132,10 @@ TN_API int tn_sem_wait(tn_sem *s);
  * want fewer. Who: any. Blocks; the fibre may go on on another worker. Errors: EINVAL n above the limit; ETIMEDOUT,
  * ECANCELED, ENOMEM. */
 TN_API int tn_sem_wait_until(tn_sem *s, uint32_t n, tn_time deadline, tn_token *token);
-/* Take one unit if there is one. Who: any. Blocks: no. Errors: EAGAIN there is none. */
+/* Take one unit, or n together, if there are so many. Who: any. Blocks: no. Errors: EAGAIN there are fewer; EINVAL n above
+ * the limit. */
 TN_API int tn_sem_trywait(tn_sem *s);
+TN_API int tn_sem_trywait_n(tn_sem *s, uint32_t n);
 /* Bring one unit, or n together. Who: any. Blocks: no. Errors: EOVERFLOW there would be more than the limit, before those
  * that wait take theirs: nothing is brought. */
 TN_API int tn_sem_post(tn_sem *s);

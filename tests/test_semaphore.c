@@ -57,6 +57,12 @@ static void test_limits(void)
     CHECK_EQUAL(tn_sem_trywait(&plain), 0);
     CHECK_EQUAL(tn_sem_init(&plain, 2, 1), EINVAL);
     CHECK_EQUAL(tn_sem_init(&plain, 0, (uint32_t)TN_SEM_MAX + 1), EINVAL);
+    CHECK_EQUAL(tn_sem_init(&plain, 2, 3), 0);
+    CHECK_EQUAL(tn_sem_trywait_n(&plain, 4), EINVAL);
+    CHECK_EQUAL(tn_sem_trywait_n(&plain, 3), EAGAIN);
+    CHECK_EQUAL(tn_sem_value(&plain), 2);
+    CHECK_EQUAL(tn_sem_trywait_n(&plain, 2), 0);
+    CHECK_EQUAL(tn_sem_value(&plain), 0);
     CHECK_EQUAL(tn_sem_init(&plain, TN_SEM_MAX, 0), 0);
     CHECK_EQUAL(tn_sem_post(&plain), EOVERFLOW);
 }
@@ -96,7 +102,8 @@ static void serve(void)
     CHECK_EQUAL(tn_sem_post_n(&sem, 2), 0); /* not for a, for c */
     CHECK(EVENTUALLY(atomic_load(&served) == 2));
     CHECK_EQUAL(tn_sem_post_n(&sem, 2), 0); /* for nobody */
-    CHECK_EQUAL(tn_sem_trywait(&sem), 0);   /* who comes later and wants no more than there is */
+    CHECK_EQUAL(tn_sem_trywait_n(&sem, 3), EAGAIN);
+    CHECK_EQUAL(tn_sem_trywait(&sem), 0); /* who comes later and wants no more than there is */
     CHECK_EQUAL(tn_sem_destroy(&sem), EBUSY);
     CHECK_EQUAL(tn_sem_post_n(&sem, 2), 0);
     for (unsigned i = 0; i < 3; i++)

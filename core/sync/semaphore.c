@@ -51,13 +51,20 @@ TN_API int tn_sem_wait(tn_sem *s)
     return tn_sem_wait_until(s, 1, TN_FOREVER, NULL);
 }
 
-TN_API int tn_sem_trywait(tn_sem *s)
+TN_API int tn_sem_trywait_n(tn_sem *s, uint32_t n)
 {
+    if (n > limit_of(s))
+        return EINVAL;
     struct tn_waitlist *l = tn_waitlist_lock(&s->waits);
-    bool enough = l->state > 0;
-    l->state -= enough;
+    bool enough = l->state >= n;
+    l->state -= enough ? n : 0;
     tn_waitlist_unlock(l);
     return enough ? 0 : EAGAIN;
+}
+
+TN_API int tn_sem_trywait(tn_sem *s)
+{
+    return tn_sem_trywait_n(s, 1);
 }
 
 TN_API int tn_sem_post_n(tn_sem *s, uint32_t n)
