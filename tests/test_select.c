@@ -6,7 +6,9 @@
 
 #include "tenter_channel.h"
 
+#include <malloc.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { CHANNELS = 3 };
 static tn_channel channel[CHANNELS];
@@ -289,6 +291,90 @@ static void test_promises(void)
     beside(promised);
 }
 
+/* ---- many time-outs leave nothing behind ---- */
+
+static int time_out_all(uint64_t *random)
+{
+    uint64_t item = 0;
+    struct tn_arm arms[] = {TN_RECEIVE(&channel[0], &item), TN_KEPT(&promise[0])};
+    tn_time deadline = tn_now() + harness_random(random) % 2000;
+    unsigned which;
+    switch (harness_random(random) % 3) {
+    case 0:
+        return tn_select(arms, 2, &which, deadline, NULL);
+    case 1:
+        return tn_channel_receive_until(&channel[1], &item, deadline, NULL);
+    default:
+        return tn_promise_get_until(&promise[0], NULL, deadline, NULL);
+    }
+}
+
+static void *times_out(void *number)
+{
+    uint64_t random = harness_seed() + (uintptr_t)number;
+    for (int i = 0; i < rounds; i++)
+        CHECK_EQUAL(time_out_all(&random), ETIMEDOUT);
+    return NULL;
+}
+
+static void flat(void)
+{
+    open_channels(0);
+    tn_promise_init(&promise[0]);
+    rounds = 1000;
+    party(4, 1, times_out);
+    size_t before = mallinfo2().uordblks;
+    rounds = stress ? 250000 : 5000; /* of four fibres: a million */
+    party(4, 1, times_out);
+    size_t after = mallinfo2().uordblks;
+    CHECK(after <= before + 65536);
+    CHECK_EQUAL(tn_promise_destroy(&promise[0]), 0);
+    no_one_is_left();
+}
+
+static void test_flat(void)
+{
+    beside(flat);
+}
+
+/* ---- who waits takes no time of the processor ---- */
+
+static void *sleeps(void *arg)
+{
+    uint64_t item = 0;
+    struct tn_arm arms[] = {TN_RECEIVE(&channel[0], &item), TN_SEND(&channel[1], &item), TN_KEPT(&promise[0])};
+    unsigned which;
+    CHECK_EQUAL(tn_select(arms, 3, &which, TN_FOREVER, NULL), 0);
+    return arg;
+}
+
+static bool asleep(void)
+{
+    struct timespec from, to;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    nap_us(200000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    return (to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec < 2000000; /* 1 % */
+}
+
+static void sleep_all(void)
+{
+    struct party p;
+    open_channels(0);
+    tn_promise_init(&promise[0]);
+    invite(&p, 6, 2, sleeps);
+    CHECK(EVENTUALLY(waiting(&promise[0].waits) == 8));
+    CHECK(asleep() || asleep() || asleep()); /* something else of the process may have had to run */
+    CHECK_EQUAL(tn_promise_set(&promise[0], NULL), 0);
+    all_gone(&p);
+    no_one_is_left();
+}
+
+static void test_asleep(void)
+{
+    beside(sleep_all);
+}
+
 /* ---- what it costs ---- */
 
 static void *quiet(void *arg)
@@ -326,5 +412,7 @@ static const struct test tests[] = {{"all do all at once", test_mingle},
                                     {"which", test_choice},
                                     {"limits, deadlines and tokens", test_late},
                                     {"promises", test_promises},
+                                    {"a million time-outs leave nothing", test_flat},
+                                    {"who waits takes no time", test_asleep},
                                     {"what can happen waits for nothing", test_alone}};
 SYNC_MAIN("select", tests)

@@ -180,6 +180,39 @@ double ping_pong(std::uint64_t ops)
     return ns;
 }
 
+/* ---- channels ---- */
+
+template <class Channel> double pass(const char *name, std::uint64_t ops, Channel &items)
+{
+    std::uint64_t sum = 0, item = 0;
+    auto begin = bench_now();
+    auto sender = spawn([&] {
+        for (std::uint64_t i = 1; i <= ops; i++)
+            items.push(i);
+    });
+    for (std::uint64_t i = 0; i < ops; i++) {
+        items.pop(item);
+        sum += item;
+    }
+    sender.join();
+    double ns = per(begin, ops);
+    if (sum != ops * (ops + 1) / 2)
+        micro_fail(name, "items are missing");
+    return ns;
+}
+
+double channel(std::uint64_t ops)
+{
+    fibers::unbuffered_channel<std::uint64_t> items;
+    return pass("channel", ops, items);
+}
+
+double channel_16(std::uint64_t ops)
+{
+    fibers::buffered_channel<std::uint64_t> items{16}; /* of which it uses 15 */
+    return pass("channel_16", ops, items);
+}
+
 /* ---- fork-join ---- */
 
 std::uint64_t node(unsigned depth)
@@ -236,8 +269,7 @@ double wake_2w(std::uint64_t ops)
             }
         }
     };
-    while (armed.load(std::memory_order_acquire) ==
-           0) /* no thief passes the dispatcher in a queue of a hog */
+    while (armed.load(std::memory_order_acquire) == 0) /* no thief passes the dispatcher in a queue of a hog */
         boost::this_fiber::yield();
     for (std::uint64_t i = 1; i <= ops; i++) {
         reached(armed, i, "no other worker took the sleeper");
@@ -262,6 +294,8 @@ const micro_case cases[] = {
     {"spawn_join", "spawn a fibre, join it", 1, 1, spawn_join},
     {"spawn_join_100", "spawn a hundred fibres, join them; for each", 1, 100, spawn_join_100},
     {"ping_pong", "two fibres wake each other (mutex, condition); a round trip", 1, 1, ping_pong},
+    {"channel", "one fibre sends to another, from hand to hand; for each item", 1, 1, channel},
+    {"channel_16", "one fibre sends to another, through 15 places; for each item", 1, 1, channel_16},
     {"fork_join", "binary tree of fibres; for each node", 1, 1, fork_join},
     {"wake_2w", "wake a fibre that sleeps on another worker", 2, 1, wake_2w},
 };
@@ -316,12 +350,12 @@ void measure_all(const bench *b, algorithm which)
 
 int main(int argc, char **argv)
 {
-    static bench_option own[] = {
-        MICRO_OPTIONS("16"),
-        {"algorithm", BENCH_CHOICE, "work_stealing", 0, 0, "work_stealing|shared_work", "",
-         "of two workers and more; one worker has round_robin", nullptr, 0, 0, false},
-        {"suspend", BENCH_FLAG, nullptr, 0, 1, nullptr, "",
-         "idle workers sleep; the library's default is that they spin", nullptr, 0, 0, false}};
+    static bench_option own[] = {MICRO_OPTIONS("16"),
+                                 {"algorithm", BENCH_CHOICE, "work_stealing", 0, 0, "work_stealing|shared_work", "",
+                                  "of two workers and more; one worker has round_robin", nullptr, 0, 0, false},
+                                 {"suspend", BENCH_FLAG, nullptr, 0, 1, nullptr, "",
+                                  "idle workers sleep; the library's default is that they spin", nullptr, 0, 0,
+                                  false}};
     static bench b;
     b.program = "micro-boost";
     b.about = "single operations of Boost.Fiber";

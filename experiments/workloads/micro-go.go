@@ -109,6 +109,34 @@ func pingPong(ops int64) float64 {
 	return perOp(begin, ops)
 }
 
+func pass(name string, ops int64, places int, selects bool) float64 {
+	items, never := make(chan int64, places), make(chan int64)
+	var sum int64
+	begin := time.Now()
+	go func() {
+		for i := int64(1); i <= ops; i++ {
+			items <- i
+		}
+	}()
+	for i := int64(0); i < ops; i++ {
+		if selects {
+			select {
+			case item := <-items:
+				sum += item
+			case item := <-never:
+				sum += item
+			}
+		} else {
+			sum += <-items
+		}
+	}
+	ns := perOp(begin, ops)
+	if sum != ops*(ops+1)/2 {
+		fail(name, "items are missing")
+	}
+	return ns
+}
+
 func node(depth int) int64 {
 	if depth == 0 {
 		return 1
@@ -192,6 +220,12 @@ var cases = []microCase{
 	{"spawn_join", "start a goroutine, wait for it (channel)", 1, 1, spawnJoin},
 	{"spawn_join_100", "start a hundred goroutines, wait for them (WaitGroup); for each", 1, 100, spawnJoin100},
 	{"ping_pong", "two goroutines wake each other (channels); a round trip", 1, 1, pingPong},
+	{"channel", "one goroutine sends to another, from hand to hand; for each item", 1, 1,
+		func(ops int64) float64 { return pass("channel", ops, 0, false) }},
+	{"channel_16", "one goroutine sends to another, through 16 places; for each item", 1, 1,
+		func(ops int64) float64 { return pass("channel_16", ops, 16, false) }},
+	{"select_16", "the same, received by a select of two channels", 1, 1,
+		func(ops int64) float64 { return pass("select_16", ops, 16, true) }},
 	{"fork_join", "binary tree of goroutines; for each node", 1, 1, forkJoin},
 	{"wake_2w", "wake a goroutine that another worker has to run", 2, 1, wake2w},
 }

@@ -5,7 +5,7 @@
 #include "bench_tenter.h"
 #include "micro_common.h"
 
-#include "tenter_sync.h"
+#include "tenter_channel.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -197,6 +197,60 @@ static double mutex_pass(uint64_t ops)
     return (double)(bench_now() - begin) / (double)ops;
 }
 
+/* ---- channels ---- */
+
+enum { MICRO_PLACES = 16 };
+static struct {
+    tn_channel items, never;
+    uint64_t room[MICRO_PLACES], ops;
+} belt;
+
+static void *sender(void *arg)
+{
+    for (uint64_t i = 1; i <= belt.ops; i++)
+        tn_channel_send(&belt.items, &i);
+    return arg;
+}
+
+static double pass(const char *name, uint64_t ops, unsigned places, bool selects)
+{
+    uint64_t sum = 0, item = 0;
+    unsigned which;
+    tn_channel_init(&belt.items, places > 0 ? belt.room : NULL, sizeof(item), places);
+    tn_channel_init(&belt.never, NULL, sizeof(item), 0);
+    struct tn_arm arms[] = {TN_RECEIVE(&belt.items, &item), TN_RECEIVE(&belt.never, &item)};
+    belt.ops = ops;
+    uint64_t begin = bench_now();
+    tn_fibre *f = spawn(sender, NULL);
+    for (uint64_t i = 0; i < ops; i++) {
+        if (selects)
+            tn_select(arms, 2, &which, TN_FOREVER, NULL);
+        else
+            tn_channel_receive(&belt.items, &item);
+        sum += item;
+    }
+    tn_join(f, NULL);
+    double ns = (double)(bench_now() - begin) / (double)ops;
+    if (sum != ops * (ops + 1) / 2)
+        micro_fail(name, "items are missing");
+    return ns;
+}
+
+static double channel(uint64_t ops)
+{
+    return pass("channel", ops, 0, false);
+}
+
+static double channel_16(uint64_t ops)
+{
+    return pass("channel_16", ops, MICRO_PLACES, false);
+}
+
+static double select_16(uint64_t ops)
+{
+    return pass("select_16", ops, MICRO_PLACES, true);
+}
+
 /* ---- fork-join ---- */
 
 static void *node(void *arg)
@@ -288,6 +342,9 @@ static const struct micro_case cases[] = {
     {"ping_pong", "two fibres wake each other in turn; a round trip", 1, 1, ping_pong},
     {"mutex", "take a free mutex, give it back", 1, 1, mutex},
     {"mutex_pass", "two fibres hand a mutex to each other, and yield with it", 1, 2, mutex_pass},
+    {"channel", "one fibre sends to another, from hand to hand; for each item", 1, 1, channel},
+    {"channel_16", "one fibre sends to another, through 16 places; for each item", 1, 1, channel_16},
+    {"select_16", "the same, received by a select of two channels", 1, 1, select_16},
     {"fork_join", "binary tree of fibres; for each node", 1, 1, fork_join},
     {"wake_2w", "wake a fibre that another worker has to run", 2, 1, wake_2w},
 };
