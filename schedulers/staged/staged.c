@@ -11,7 +11,8 @@
  *   out of reach?  What a worker keeps of a batch, others of its pool take when they have nothing; if it has reached no
  *                  scheduling point for STUCK_NS anybody does, that or the next of its stage
  *
- * Invariant: a fibre given to ready() is in exactly one of the queue of a stage and a worker's batch.
+ * Invariant: a fibre given to ready() is in exactly one of the queue of a stage and a worker's batch. A worker that has left
+ * keeps none, and counts for no stage: what was in its batch need not wait until it is taken for stuck.
  */
 #include "parts/stage.h"
 #include "parts/stuck.h"
