@@ -19,7 +19,16 @@ static struct {
         uint16_t rf;
         bool writes, steal, ahead, waits, vain; /* vain: the turn of a retry fails */
         uint8_t choices;
+        bool sleeps;               /* all turns that begin so are in vain, as long as nobody writes ... */
+        struct search_looks looks; /* ... there */
     } of[CANDIDATES];
+    unsigned records; /* of the thread, that of the read itself included */
+    /* The reads of a turn after its first one, each with a value that is tried. */
+    unsigned deep;
+    struct further {
+        uint16_t loc, rf;
+        struct clock hb; /* before it */
+    } further[SEARCH_LOOKS];
 } look;
 
 static void look_ahead(void);
@@ -79,6 +88,15 @@ static void append_write(uint16_t e)
             clock_join(&s->hb, &g->slot[r].hb);
     s->hb.of[s->tid] = (int16_t)(s->idx + 1);
     graph_co_insert(g, e, last);
+    search_wrote(e);
+}
+
+/* Something else comes first: this execution is not one. */
+static void let_be(void)
+{
+    if (!exec_abandoned)
+        run_result.blocked -= search_counts();
+    exec_abandoned = true;
 }
 
 static void add_store(unsigned t)
@@ -91,6 +109,7 @@ static void add_store(unsigned t)
     s->loc = loc;
     s->writes = true;
     s->new = s->arg;
+    bool leave = false;
     append_event(e);
     append_write(e);
     if (exec_exhaustive()) {
@@ -100,9 +119,11 @@ static void add_store(unsigned t)
             if (!(g->slot[x].reads && g->slot[x].writes))
                 search_push_place(e, g->slot[x].before);
         }
-        search_push_revisits(e);
+        leave = search_push_revisits(e);
     }
     run_perform(t, e);
+    if (leave)
+        let_be();
 }
 
 /* The thread's last read turns out to wait.  False: it reads an old value, so this execution is of no interest. */
@@ -150,7 +171,9 @@ static void commit(void)
             instead = &look.of[i];
         } else if (!look.of[i].waits) {
             uint16_t rf = look.of[i].rf;
-            if (!look.of[i].steal)
+            if (look.of[i].sleeps)
+                search_push_asleep(e, rf, &look.of[i].looks);
+            else if (!look.of[i].steal)
                 search_push_read(e, rf, 0); /* which pushes its other choices */
             for (unsigned c = 0; look.of[i].steal && c < look.of[i].choices; c++)
                 if (effect_of(&g->slot[e], value_of(g, rf, g->slot[e].loc), c).writes)
@@ -176,6 +199,7 @@ static void commit(void)
     s->old = value_of(g, last, s->loc);
     s->rf = last;
     unsigned choice = 0;
+    bool leave = false;
     struct effect f = effect_of(s, s->old, 0);
     if (f.choices > 1 && !exec_exhaustive()) {
         choice = pick_choice(f.choices);
@@ -193,14 +217,14 @@ static void commit(void)
     graph_read(g, e, last);
     if (s->writes) {
         append_write(e);
-        if (exec_exhaustive())
-            search_push_revisits(e);
+        leave = exec_exhaustive() && search_push_revisits(e);
     }
     run_perform(t, e);
+    if (leave)
+        let_be();
     if (instead != NULL) { /* of the values that are not in vain it comes first */
         search_push_instead(e, instead->rf);
-        exec_abandoned = true;
-        run_result.blocked -= search_counts();
+        let_be();
     }
 }
 
@@ -264,6 +288,7 @@ static bool add_read(unsigned t)
         return !look.latest_waits;
     }
     look.under_way = true;
+    look.records = exec_state[t].records;
     look_ahead();
     return true;
 }
@@ -292,19 +317,85 @@ static void look_ahead(void)
     run_answer(t, &s);
     if (run_options.retry_as_await)
         await_try_retry(t, &s);
+    look.deep = 0;
     in_ahead = true;
     exec_resume(t);
+}
+
+/* The thread takes its value, in the turn that is tried, from the write that `further` says. */
+static void try_further(void)
+{
+    const struct further *f = &look.further[look.deep - 1];
+    struct slot s = {.op = OP_LOAD, .log = exec_state[look.t].q.log, .old = value_of(search_graph, f->rf, f->loc)};
+    run_answer(look.t, &s);
+    exec_resume(look.t);
+}
+
+/* The turn that is tried reads on: each value that it may find is tried.  False: that is not known, or too much. */
+static bool look_further(void)
+{
+    const struct frame *g = search_graph;
+    struct state *st = &exec_state[look.t];
+    if (run_options.retry_as_await || st->q.op != OP_LOAD || look.deep == SEARCH_LOOKS || !await_room(look.t))
+        return false;
+    uint16_t loc = place_touched(st->q.at), rf = look.deep == 0 ? g->slot[look.e].rf : look.further[look.deep - 1].rf;
+    if (loc == NIL)
+        return false;
+    struct further *f = &look.further[look.deep];
+    memset(&f->hb, 0, sizeof(f->hb));
+    if (look.deep > 0)
+        f->hb = look.further[look.deep - 1].hb;
+    else if (follows(g, look.t) != NIL)
+        f->hb = g->slot[follows(g, look.t)].hb;
+    if (rf != NIL)
+        clock_join(&f->hb, &g->slot[rf].hb);
+    f->loc = loc;
+    f->rf = g->place[loc].last;
+    await_record(look.t, look.e);
+    struct search_looks *looks = &look.of[look.at].looks;
+    unsigned n = 0;
+    while (n < looks->n && looks->loc[n] != loc)
+        n++;
+    if (n == SEARCH_LOOKS)
+        return false;
+    looks->loc[n] = loc;
+    if (n == looks->n)
+        looks->n++;
+    look.deep++;
+    try_further();
+    return true;
+}
+
+/* The turn was in vain: the next value of the last of its reads that has one.  False: none has. */
+static bool look_elsewhere(void)
+{
+    const struct frame *g = search_graph;
+    for (; look.deep > 0; look.deep--) {
+        struct further *f = &look.further[look.deep - 1];
+        if (f->rf != NIL && !clock_has(&f->hb, &g->slot[f->rf])) {
+            f->rf = g->slot[f->rf].before;
+            await_put_back_to(look.t, look.records + look.deep);
+            try_further();
+            return true;
+        }
+    }
+    return false;
 }
 
 void add_looked(void)
 {
     unsigned t = look.t;
     struct state *st = &exec_state[t];
-    bool back = await_may_loop(st->q.op) && await_came_back(t) >= 0;
-    struct candidate *c = &look.of[look.at++];
+    int to = await_may_loop(st->q.op) ? await_came_back(t) : -1;
+    bool back = to >= 0 && (unsigned)to < look.records; /* else the loop is a later one: this read lets it go on */
+    struct candidate *c = &look.of[look.at];
+    if (back ? look_elsewhere() : to < 0 && !c->writes && look_further())
+        return;
+    look.at++;
     c->vain = run_options.retry_as_await && await_tried_retry(t);
-    c->waits = back || c->vain;
-    await_put_back(t, &st->record[st->records - 1]);
+    c->sleeps = back && c->looks.n > 0;
+    c->waits = (back && !c->sleeps) || c->vain;
+    await_put_back_to(t, look.records);
     look_ahead();
 }
 
@@ -327,6 +418,9 @@ const struct clock *add_clock(uint16_t *epoch)
         known = g->slot[f].porf;
     if (rf != NIL)
         clock_join(&known, &g->slot[rf].porf);
+    for (unsigned i = 0; i < look.deep; i++)
+        if (look.further[i].rf != NIL)
+            clock_join(&known, &g->slot[look.further[i].rf].porf);
     *epoch = exec_state[look.t].done;
     return &known;
 }
@@ -396,21 +490,4 @@ bool add_event(unsigned t)
         }
         return add_read(t);
     }
-}
-
-/* The revisited read would store what it read: a loop that waits, or a write after all. */
-void add_revisited(void)
-{
-    struct frame *g = search_graph;
-    uint16_t r = search_revisited;
-    search_revisited = NIL;
-    if (r == NIL || g->slot[r].kind != EVENT || g->slot[r].loc == NIL || g->slot[r].writes)
-        return;
-    struct slot *s = &g->slot[r];
-    if (s->op == OP_LOAD || s->op >= OP_CAS)
-        return;
-    s->writes = true;
-    graph_co_insert(g, r, s->rf);
-    await_wrote(s->tid);
-    search_write_part(r);
 }

@@ -103,6 +103,21 @@ void await_put_back(unsigned t, const struct record *r)
     s->pending = true;
 }
 
+bool await_room(unsigned t)
+{
+    const struct state *s = &exec_state[t];
+    return s->records < RECORDS && s->used + (uint32_t)(in_thread[t].high - (char *)in_thread[t].sp) <= RECORD_BYTES;
+}
+
+void await_put_back_to(unsigned t, unsigned records)
+{
+    struct state *s = &exec_state[t];
+    const struct record *r = &s->record[records - 1];
+    await_put_back(t, r);
+    s->records = records;
+    s->used = r->at + r->bytes;
+}
+
 void await_wrote(unsigned t)
 {
     exec_state[t].records = exec_state[t].used = exec_state[t].undos = 0;

@@ -96,6 +96,8 @@ void await_record(unsigned t, uint16_t slot);
 bool await_seen(unsigned t);     /* the thread has been in the state in which it is */
 int await_came_back(unsigned t); /* the recorded state from which it has come back in vain; -1: none */
 void await_put_back(unsigned t, const struct record *r);
+void await_put_back_to(unsigned t, unsigned records); /* to the last of so many; later ones are forgotten */
+bool await_room(unsigned t);                          /* for one more record */
 void await_wrote(unsigned t);
 void await_plain(unsigned t, const void *at, size_t size); /* it is about to write there */
 void await_note_retry(unsigned t, const struct slot *s);
@@ -120,8 +122,6 @@ void add_looked(void);      /* the thread that looked ahead has come to somethin
 
 /* run_clock() in a look ahead */
 const struct clock *add_clock(uint16_t *epoch);
-
-void add_revisited(void);
 
 /* ---- run.c ---- */
 

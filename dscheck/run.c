@@ -267,6 +267,24 @@ static bool next_graph(void)
     return true;
 }
 
+/* The revisited read would store what it read: a loop that waits, or a write after all. */
+static void revisited(void)
+{
+    struct frame *g = search_graph;
+    uint16_t r = search_revisited;
+    search_revisited = NIL;
+    if (r == NIL || g->slot[r].kind != EVENT || g->slot[r].loc == NIL || g->slot[r].writes)
+        return;
+    struct slot *s = &g->slot[r];
+    if (s->op == OP_LOAD || s->op >= OP_CAS)
+        return;
+    s->writes = true;
+    graph_co_insert(g, r, s->rf);
+    search_wrote(r);
+    await_wrote(s->tid);
+    search_write_part(r);
+}
+
 /* Goes on with whoever comes next, until a thread is to be resumed. */
 static void go_on(void)
 {
@@ -300,7 +318,7 @@ static void go_on(void)
                 await_came_back(now) >= 0)
                 search_revisited = NIL;
             else
-                add_revisited();
+                revisited();
         }
         int t = exec_abandoned ? -1 : pick_thread(now);
         if (t < 0) {

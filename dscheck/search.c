@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* See search.h. */
-#include "search.h"
+#include "items.h"
 
 #include "revisit.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum item_kind { READ, PLACE, REVISIT, STEAL };
-enum { OURS, ELSEWHERE /* another process has it */, APART /* not what is being given away */ };
-enum { SHARD_LEVEL = 3 };
-
-unsigned search_shard, search_shards = 1;
-
-struct item {
-    uint8_t kind, choice, level, whose;
-    uint16_t e, other, r; /* other: the write to read, or the one to come after */
-    uint32_t n;           /* the graph's size then */
-    uint32_t id;          /* a digest of how the graph is reached, the same in every process */
-    float weight;
-};
 
 const struct model *search_model = &model_sc;
 struct frame *search_graph;
@@ -29,35 +15,9 @@ int search_ordered;
 
 static struct frame **frames;
 static unsigned depth, frames_made;
-static struct item *items;
-static uint32_t top, capacity;
-static uint8_t level;       /* how many items led to the graph at hand, up to SHARD_LEVEL */
-static uint32_t id, pushed; /* of the graph at hand; how many items it has pushed */
 static bool keep[SLOTS_MAX];
 static uint16_t renamed[NIL + 1];
 static double done_weight;
-static float weight = 1; /* of the branch at hand */
-
-static struct item *push(enum item_kind kind, uint16_t e, uint16_t other)
-{
-    if (top == capacity) {
-        capacity = capacity < 256 ? 256 : capacity * 2;
-        items = realloc(items, capacity * sizeof(*items));
-        if (items == NULL)
-            abort();
-    }
-    struct item *i = &items[top++];
-    weight /= 2;
-    *i = (struct item){.kind = (uint8_t)kind,
-                       .e = e,
-                       .other = other,
-                       .r = NIL,
-                       .n = search_graph->n,
-                       .id = (id ^ ++pushed) * UINT32_C(0x9e3779b1),
-                       .weight = weight,
-                       .level = level < SHARD_LEVEL ? (uint8_t)(level + 1) : SHARD_LEVEL + 1};
-    return i;
-}
 
 void search_init(void)
 {
@@ -69,46 +29,66 @@ void search_init(void)
     graph_index(search_graph);
 }
 
-unsigned search_depth(void)
-{
-    return top;
-}
-
 double search_done(void)
 {
     return done_weight;
 }
 
-void search_push_read(uint16_t e, uint16_t rf, unsigned choice)
+/* Whether r belongs to the turn of a thread that waits; and where that turn has looked. */
+static bool in_turn(const struct frame *g, uint16_t r, struct search_looks *looks)
 {
-    push(READ, e, rf)->choice = (uint8_t)choice;
+    uint16_t b = g->bottom[g->slot[r].tid];
+    if (b == NIL || g->slot[b].loc == g->slot[r].loc || g->slot[b].span == 0 || g->slot[b].span >= SEARCH_LOOKS)
+        return false;
+    looks->n = 0;
+    looks->loc[looks->n++] = g->slot[b].loc;
+    bool found = false;
+    for (uint16_t i = b; i-- > 0 && looks->n <= g->slot[b].span;)
+        if (g->slot[i].kind == EVENT && g->slot[i].tid == g->slot[r].tid) {
+            if (g->slot[i].op != OP_LOAD)
+                return false;
+            looks->loc[looks->n++] = g->slot[i].loc;
+            found |= i == r;
+        }
+    return found;
 }
 
-void search_push_instead(uint16_t e, uint16_t rf)
-{
-    push(READ, e, rf)->r = e;
-}
-
-void search_push_steal(uint16_t e, uint16_t rf, unsigned choice)
-{
-    push(STEAL, e, rf)->choice = (uint8_t)choice;
-}
-
-void search_push_place(uint16_t e, uint16_t after)
-{
-    push(PLACE, e, after);
-}
-
-void search_push_revisits(uint16_t w)
+/* `may_sleep`: where a thread that waits would start its turn anew, the graph as it is may be put to sleep. */
+static bool push_revisits(uint16_t w, bool may_sleep)
 {
     struct frame *g = search_graph;
-    uint16_t loc = g->slot[w].loc;
+    uint16_t loc = g->slot[w].loc, stale = NIL;
+    uint32_t from = items_top;
+    struct search_looks looks, found;
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
         if (s->loc == loc && s->kind == EVENT && s->reads && i != w && s->rf != w &&
-            !clock_has(&g->slot[w].porf, s) && revisit_may(g, (uint16_t)i, w))
-            push(REVISIT, w, NIL)->r = (uint16_t)i;
+            !clock_has(&g->slot[w].porf, s)) {
+            items_wake_behind((uint16_t)i);
+            if (!revisit_may(g, (uint16_t)i, w))
+                continue;
+            if (may_sleep && in_turn(g, (uint16_t)i, &looks) && (stale == NIL || g->slot[stale].tid == s->tid)) {
+                stale = (uint16_t)i;
+                found = looks;
+            }
+            items_push(REVISIT, w, NIL)->r = (uint16_t)i;
+        }
     }
+    if (stale == NIL)
+        return false;
+    struct item own = *items_push(AS_IT_IS, w, NIL);
+    own.r = stale;
+    own.looks = found;
+    own.tid = g->slot[stale].tid;
+    memmove(&items[from + 1], &items[from], (items_top - from - 1) * sizeof(*items));
+    items[from] = own;
+    items_asleep++;
+    return true;
+}
+
+bool search_push_revisits(uint16_t w)
+{
+    return push_revisits(w, items_whole());
 }
 
 /* ---- making the graph of an item ---- */
@@ -149,8 +129,10 @@ void search_settle(uint16_t e, uint16_t rf, unsigned choice)
     s->writes = f.writes;
     graph_read(g, e, rf);
     graph_porf(g, e);
-    if (s->writes)
+    if (s->writes) {
         graph_co_insert(g, e, rf);
+        search_wrote(e);
+    }
     if (choice == 0)
         for (unsigned c = 1; c < f.choices; c++)
             search_push_read(e, rf, c);
@@ -164,7 +146,7 @@ void search_write_part(uint16_t e)
         g->slot[part].link = e;
         g->slot[e].link = part;
     }
-    search_push_revisits(e);
+    push_revisits(e, false);
 }
 
 /* Writes whose reads stayed when what came after those went: they come again. */
@@ -222,7 +204,7 @@ static void push_places(uint16_t w, uint16_t r)
             break;
         if (s[x].reads && s[x].writes)
             continue;
-        struct item *i = push(PLACE, w, s[x].before);
+        struct item *i = items_push(PLACE, w, s[x].before);
         i->r = r;
         i->n = n;
         s = g->slot;
@@ -234,7 +216,7 @@ static struct frame *new_frame(void)
     if (depth == frames_made && (frames[frames_made++] = calloc(1, sizeof(struct frame))) == NULL)
         abort();
     struct frame *g = frames[depth++];
-    g->base = top;
+    g->base = items_top;
     return g;
 }
 
@@ -292,6 +274,7 @@ static void read_in_vain(uint16_t e, uint16_t rf, uint8_t choice)
     s->reads = s->writes = true;
     graph_porf(g, e);
     graph_read(g, e, rf);
+    search_wrote(e);
 }
 
 /* Both cannot be: some revisit by e must make the other one go, or read e. */
@@ -302,9 +285,11 @@ static void push_steals(uint16_t e, uint8_t choice)
     uint16_t other = rf == NIL ? g->place[loc].first : g->slot[rf].after;
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
-        if (s->loc == loc && s->kind == EVENT && s->reads && i != e && !clock_has(&g->slot[e].porf, s) &&
-            (i == other || revisit_drops(g, other, (uint16_t)i, e)) && revisit_may(g, (uint16_t)i, e)) {
-            struct item *made = push(STEAL, e, rf);
+        if (s->loc != loc || s->kind != EVENT || !s->reads || i == e || clock_has(&g->slot[e].porf, s))
+            continue;
+        items_wake_behind((uint16_t)i);
+        if ((i == other || revisit_drops(g, other, (uint16_t)i, e)) && revisit_may(g, (uint16_t)i, e)) {
+            struct item *made = items_push(STEAL, e, rf);
             made->choice = choice;
             made->r = (uint16_t)i;
         }
@@ -316,7 +301,7 @@ static bool apply(const struct item *i)
     struct frame *g = search_graph;
     search_revisited = NIL;
     graph_cut(g, i->n);
-    weight = i->weight;
+    items_weight = i->weight;
     struct slot *s = &g->slot[i->e];
     bool made;
     switch ((enum item_kind)i->kind) {
@@ -358,6 +343,8 @@ static bool apply(const struct item *i)
         if (!made)
             return false;
         break;
+    case AS_IT_IS:
+        break;
     case REVISIT:
         if (!is_write(s)) /* it has turned out to wait */
             return false;
@@ -372,66 +359,41 @@ static bool apply(const struct item *i)
 
 bool search_next(void)
 {
-    done_weight += (double)weight;
+    done_weight += (double)items_weight;
     for (;;) {
-        while (depth > 1 && top <= frames[depth - 1]->base)
+        while (depth > 1 && items_top <= frames[depth - 1]->base)
             depth--;
         search_graph = frames[depth - 1];
-        if (top == 0)
+        if (items_top == 0)
             return false;
-        struct item i = items[--top];
+        struct item i = items[--items_top];
+        if (i.looks.n > 0) {
+            items_asleep--;
+            done_weight += (double)i.weight;
+            continue;
+        }
         if (i.whose != OURS)
             continue;
-        level = i.level;
-        id = i.id;
-        pushed = 0;
-        /* Shards deal the subtrees of one level out among them; what lies above, each walks through. */
-        if (level == SHARD_LEVEL && search_shards > 1 && (id >> 8) % search_shards != search_shard) {
+        items_level = i.level;
+        items_id = i.id;
+        items_pushed = 0;
+        /* Shards deal the subtrees of one items_level out among them; what lies above, each walks through. */
+        if (items_level == SHARD_LEVEL && search_shards > 1 && (items_id >> 8) % search_shards != search_shard) {
             done_weight += (double)i.weight;
             continue;
         }
         if (apply(&i))
             return true;
-        done_weight += (double)weight;
+        done_weight += (double)items_weight;
     }
-}
-
-bool search_counts(void)
-{
-    return search_shards == 1 || level >= SHARD_LEVEL || search_shard == 0;
-}
-
-bool search_splits(void)
-{
-    unsigned ours = 0;
-    for (uint32_t i = 0; i < top && ours < 2; i++)
-        ours += items[i].whose == OURS;
-    return ours == 2;
-}
-
-/* The older an item, the more there is behind it: of the two halves each has every other one. */
-void search_split(bool give)
-{
-    static float own;
-    bool apart = true;
-    for (uint32_t i = 0; i < top; i++)
-        if (!give && items[i].whose != ELSEWHERE) {
-            items[i].whose = items[i].whose == APART ? OURS : ELSEWHERE;
-        } else if (give && items[i].whose == OURS) {
-            items[i].whose = apart ? APART : OURS;
-            apart = !apart;
-        }
-    if (give)
-        own = weight;
-    weight = give ? 0 : own; /* the branch at hand stays here */
 }
 
 void search_clear(void)
 {
-    top = 0;
+    items_top = items_asleep = 0;
     depth = 1;
     search_graph = frames[0];
-    weight = 0;
+    items_weight = 0;
 }
 
 static void stream_frame(struct stream *s, struct frame *g)
@@ -455,22 +417,10 @@ static void stream_frame(struct stream *s, struct frame *g)
 
 void search_stream(struct stream *s)
 {
-    stream(s, &top, sizeof(top));
+    items_stream(s);
     stream(s, &depth, sizeof(depth));
-    if (s->loads) {
-        if (top > capacity) {
-            capacity = top;
-            items = realloc(items, capacity * sizeof(*items));
-            if (items == NULL)
-                abort();
-        }
+    if (s->loads)
         search_revisited = NIL;
-    }
-    stream(s, &weight, sizeof(weight));
-    stream(s, items, top * sizeof(*items));
-    for (uint32_t i = 0; s->loads && i < top; i++)
-        if (items[i].whose == APART)
-            items[i].whose = ELSEWHERE;
     for (unsigned d = 0; d < depth; d++) {
         if (d == frames_made && (frames[frames_made++] = calloc(1, sizeof(struct frame))) == NULL)
             abort();

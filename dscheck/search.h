@@ -35,12 +35,36 @@ extern uint16_t search_revisited;
 void search_init(void);
 bool search_next(void); /* false: nothing is left */
 
+/*
+ * Graphs that are asleep.  A turn of a loop that is in vain is no execution unless somebody writes where it looks, and
+ * whatever is written with it is written without it as well.  So two items may sleep, until such a write has been seen in
+ * what is searched before them, and are dropped where none was:
+ *
+ *   a read of an older value, when each turn that begins so is in vain: all that follows a later value comes before it;
+ *   the graph as it is, where a thread waits, when a write is given to an earlier read of its turn: all that follows from
+ *   that revisit comes before it.  Since reads that are older than that one are revisited from this graph only, it is
+ *   woken as well by a write that one of these may be given.
+ *
+ * A thread's own writes do not wake it, since it does not get there.  What other processes search wakes nobody: whatever
+ * sleeps is woken when the search is split, and with shards sleeps only below the level at which they are dealt out.
+ */
+
+/* Locations that a turn of a loop has looked at. */
+enum { SEARCH_LOOKS = 4 };
+struct search_looks {
+    uint16_t n, loc[SEARCH_LOOKS];
+};
+
 void search_push_read(uint16_t e, uint16_t rf, unsigned choice);
+/* The same for a value with which each turn is in vain that looks there. */
+void search_push_asleep(uint16_t e, uint16_t rf, const struct search_looks *looks);
+void search_wrote(uint16_t w); /* w has been added, as a write: who is woken */
 void search_push_instead(uint16_t e,
                          uint16_t rf); /* what had come after rf was in vain for e: this is what comes first */
 void search_push_steal(uint16_t e, uint16_t rf, unsigned choice); /* whose value another one takes */
 void search_push_place(uint16_t e, uint16_t after);
-void search_push_revisits(uint16_t w);
+/* True: the graph as it is was put to sleep; the execution does not go on. */
+bool search_push_revisits(uint16_t w);
 
 /* e reads rf: its values, its links, its clock. */
 void search_settle(uint16_t e, uint16_t rf, unsigned choice);

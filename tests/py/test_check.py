@@ -92,9 +92,9 @@ GOLDEN = [("inc", "-DN=2 -DK=1", [], 4), ("inc", "-DN=3 -DK=2", [], 7134), ("faa
           ("msq", "-DNP=2 -DNC=1", ["--retry-as-await"], 26), ("msq", "-DNP=1 -DNC=2", ["--retry-as-await"], 11),
           ("msq", "-DNP=2 -DNC=2", ["--retry-as-await"], 158), ("peterson", "", [], 4)]
 
-#: file, flags: executions that end blocked; of peterson, and with --retry-as-await
-BLOCKED = {("peterson", ""): 4, ("treiber", ""): 10, ("msq", "-DNP=1 -DNC=1"): 1, ("msq", "-DNP=2 -DNC=1"): 30,
-           ("msq", "-DNP=1 -DNC=2"): 20, ("msq", "-DNP=2 -DNC=2"): 480}
+#: file, flags: executions that end blocked, with --retry-as-await
+BLOCKED = {("treiber", ""): 10, ("msq", "-DNP=1 -DNC=1"): 1, ("msq", "-DNP=2 -DNC=1"): 30, ("msq", "-DNP=1 -DNC=2"): 20,
+           ("msq", "-DNP=2 -DNC=2"): 480}
 
 
 class Check(Checking):
@@ -119,7 +119,7 @@ class Check(Checking):
                 code, answer, _ = self.run_check(str(folder / f"{name}.c"), *options, "--", *flags.split())
                 self.assertEqual((code, answer["executions"]), (0, count))
                 # docs/checking.md says why these few have any.
-                blocked = BLOCKED.get((name, flags), 0) if options or name == "peterson" else 0
+                blocked = BLOCKED.get((name, flags), 0) if options else 0
                 self.assertEqual(answer["blocked"], blocked)
 
     def test_replay(self) -> None:

@@ -53,7 +53,9 @@ class Checkpoint(Checking):
             shards = [self.run_check(file, "--shard", f"{i}/3")[1] for i in range(1, 4)]
             for what in ("executions", "blocked"):
                 self.assertEqual(part[1][what], whole[what], name)
-                self.assertEqual(sum(shard[what] for shard in shards), whole[what], name)
+            self.assertEqual(sum(shard["executions"] for shard in shards), whole["executions"], name)
+            # What would wake a turn that sleeps may be another shard's: it is tried.
+            self.assertGreaterEqual(sum(shard["blocked"] for shard in shards), whole["blocked"], name)
 
     def test_shards(self) -> None:
         file, sums = self.program(FEWER), []
