@@ -4,7 +4,7 @@
  */
 #include "internal.h"
 
-enum { CONFIG_STACK_MIN = 16384, SLOTS_TO_REPLACE = 64 };
+enum { CONFIG_STACK_MIN = 16384, SLOTS_TO_REPLACE = 64, PREEMPT_MIN_US = 50 };
 
 #define CONFIG_KNOBS(K)                                                                                              \
     K(workers, NULL, 0, 0, 4096, "threads", "threads that run fibres; 0: one for each processor", "000 §3.2")        \
@@ -23,6 +23,9 @@ enum { CONFIG_STACK_MIN = 16384, SLOTS_TO_REPLACE = 64 };
       "003 §4.4.3")                                                                                                  \
     K(monitor_us, NULL, 0, 0, 1000000, "us",                                                                         \
       "how often a monitor looks for workers that are stuck in the kernel, to replace them; 0: never", "003 §4.4.3") \
+    K(preempt_us, NULL, 0, 0, 1000000, "us",                                                                         \
+      "how long a fibre may compute while others are ready; 0: for ever, else at least 50; see -Dpreemption",        \
+      "004 §3.3.4")                                                                                                  \
     K(seed, NULL, 1, 0, INT64_MAX, "", "seed of every random choice", "")                                            \
     K(deadlock, "off|dump|abort", 2, 0, 2, "", "when every fibre is blocked for ever: tell which, and why", "")      \
     K(stall_ms, NULL, 0, 0, 1 << 30, "ms",                                                                           \
@@ -168,6 +171,13 @@ int config_resolve(const struct tn_config *given, struct tn_config *out)
     if (out->slots == 0)
         out->slots = (out->workers > tn_processors() ? out->workers : tn_processors()) +
                      (out->monitor_us != 0 ? SLOTS_TO_REPLACE : 0);
+    if (out->preempt_us != 0 && (!TN_PREEMPTION || out->preempt_us < PREEMPT_MIN_US)) {
+        tn_message(TN_PREEMPTION
+                       ? "tenter: preempt_us=%lld: 0, or at least %d"
+                       : "tenter: preempt_us=%lld: this build never preempts (meson setup -Dpreemption=true)",
+                   (long long)out->preempt_us, PREEMPT_MIN_US);
+        return EINVAL;
+    }
     if (out->slots < out->workers) {
         tn_message("tenter: slots=%lld is less than workers=%lld", (long long)out->slots, (long long)out->workers);
         return EINVAL;

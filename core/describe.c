@@ -33,6 +33,9 @@ const struct tn_counter_row core_counters[COUNT_CORE] = {
     [COUNT_BLOCKING] = {"blocking", "calls handed to the pool of threads"},
     [COUNT_POOL_THREAD] = {"pool_thread", "threads made for that pool"},
     [COUNT_REPLACED] = {"replaced", "workers that the monitor added for stuck ones"},
+#if TN_PREEMPTION
+    [COUNT_PREEMPT] = {"preempt", "fibres that the processor was taken from"},
+#endif
 };
 
 TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_COUNTERS_MAX])

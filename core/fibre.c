@@ -200,9 +200,9 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
                          attr->full < TN_FULL_REFUSE || attr->full > TN_FULL_OVERFLOW))
         return EINVAL;
     if (attr != NULL && attr->stack != 0) {
-        size = attr->stack;
-        if (size < tn_page() || size > TN_STACK_MAX)
+        if (attr->stack < tn_page() || attr->stack > TN_STACK_MAX)
             return EINVAL;
+        size = attr->stack + preempt_room();
     }
     if (TN_STACKS_POOLED && size != cl->rt->stacks.usable)
         f = stacks_take_odd(&cl->rt->stacks, size);

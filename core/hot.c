@@ -8,6 +8,7 @@
  *   -Dschedulers=fifo,lifo   a list of tables, and TN_SCHED(cl) as what the cluster chose by name
  */
 #include "internal.h"
+#include "preempted.h"
 #include "tn_binding.h"
 
 /* The poller too: what an idle or a looking-up worker asks of it is no indirect call either. */
@@ -19,6 +20,7 @@
 #include "suspend.c"
 #include "keeper.c"
 #include "worker.c"
+#include "preempt.c"
 #include "wait.c"
 #include "self.c"
 #include "fibre.c"

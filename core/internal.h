@@ -142,6 +142,9 @@ enum core_count {
     COUNT_BLOCKING,
     COUNT_POOL_THREAD,
     COUNT_REPLACED,
+#if TN_PREEMPTION
+    COUNT_PREEMPT,
+#endif
     COUNT_CORE
 };
 _Static_assert(COUNT_CORE + TN_MODULE_COUNTERS_MAX <= TN_COUNTERS_MAX, "tn_counters has room for all");
@@ -153,7 +156,16 @@ enum { DUE_NOW = 0 };
 
 /* What the next stack does for the one that was left, right after a switch: the one moment at which the former
  * fibre is surely off its stack ("switch, then register", 004 §3.3.7). */
-enum after { AFTER_NOTHING, AFTER_YIELD, AFTER_READY, AFTER_SUSPEND, AFTER_EXIT, AFTER_MIGRATE, AFTER_HANDED_OVER };
+enum after {
+    AFTER_NOTHING,
+    AFTER_YIELD,
+    AFTER_READY,
+    AFTER_SUSPEND,
+    AFTER_EXIT,
+    AFTER_MIGRATE,
+    AFTER_HANDED_OVER,
+    AFTER_PREEMPT
+};
 
 struct worker {
     struct tn_worker pub;
@@ -179,6 +191,13 @@ struct worker {
     tn_time watch_ns;  /* how long the last watch was */
     struct fibre loop; /* the worker's own context, on its thread's stack */
     uint64_t counts[TN_COUNTERS_MAX];
+#if TN_PREEMPTION
+    struct tn_ticks ticks_of;
+    struct tn_list preempted;    /* fibres that go on here and nowhere else (preempt.c) */
+    bool preempt_turn;           /* whether the last fair choice was among them */
+    struct fibre *preempt_fibre; /* at the last tick: what ran, and since which scheduling point */
+    uint64_t preempt_point;
+#endif
 
     /* anyone */
     _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; from others: DUE_* */
@@ -210,7 +229,7 @@ struct cluster {
     void *poller;                   /* the poller's state */
     bool sched_ready, poller_open, joined;
     _Atomic(bool) in_poller; /* an idle worker waits in the poller in place of parking */
-    int64_t idle_mode, spin_us, pin;
+    int64_t idle_mode, spin_us, pin, preempt_us;
     int64_t sched_knobs[TN_KNOBS_MAX], poller_knobs[TN_KNOBS_MAX];
     unsigned first_cpu;
     struct runtime *rt;

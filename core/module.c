@@ -3,6 +3,7 @@
  * A scheduler module's table and answers are looked at before they are relied on: a plug-in is somebody else's file.
  */
 #include "internal.h"
+#include "preempted.h"
 
 static int refuse(const struct tn_scheduler *s, const char *what)
 {
@@ -74,6 +75,9 @@ void module_drain(struct cluster *cl)
     struct ready_of ready = {.cluster = &cl->pub};
     cl->sched->drain(&cl->pub, &left);
     each_block(cl->rt, count_ready, &ready);
+    uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed); /* relaxed: nobody else is left */
+    for (uint32_t i = 0; i < used; i++)
+        ready.n -= preempted_count(worker_of(cl->pub.workers[i])); /* which no module has */
     if (left.count != ready.n)
         tn_message("tenter: scheduler '%s': drain() has given back %zu fibres, %zu are ready", cl->sched->name,
                    left.count, ready.n);

@@ -15,6 +15,11 @@
 
 typedef uint64_t tn_time;
 
+/* May fibres be preempted (-Dpreemption)? */
+#ifndef TN_PREEMPTION
+#define TN_PREEMPTION 0
+#endif
+
 /* What a module may call, also from a shared object that is loaded at run time. */
 #define TN_MODULE_API __attribute__((visibility("default")))
 
@@ -272,6 +277,34 @@ struct tn_symbol tn_symbol(uintptr_t pc);
 void tn_symbols_close(void);
 
 int tn_write(int fd, const void *text, size_t n);
+
+/* ---- ticks, that preempt ---- */
+
+#if TN_PREEMPTION
+/* Have `tick` called on each thread that has begun its ticks: on the stack that it interrupts, not the alternate one, with
+ * the signal blocked. It may switch stacks when it has opened ticks again, and must be back on the same thread when it
+ * returns. Errors, with a line said: ENOTSUP, EBUSY. */
+int tn_ticks_ready(void (*tick)(const struct tn_where *where));
+
+/* Bytes that ticks need of each stack: two frames, each with all registers, and what `tick` calls. */
+size_t tn_ticks_room(void);
+
+/* The calling thread's ticks, every `period` ns until they are paused. `paused`: for who wants to resume them. */
+struct tn_ticks {
+    void *timer;
+    tn_time period;
+    bool made, paused;
+};
+int tn_ticks_begin(struct tn_ticks *t, tn_time period);
+void tn_ticks_end(struct tn_ticks *t);
+void tn_ticks_pause(struct tn_ticks *t); /* inside one too */
+void tn_ticks_resume(struct tn_ticks *t);
+void tn_ticks_open(void);
+
+/* Is an address in the program's own file, not in a library; is it in the runtime's? */
+bool tn_code_of_program(uintptr_t pc);
+bool tn_code_of_runtime(uintptr_t pc);
+#endif
 
 /* ---- debug builds: what must not be held over a scheduling point ---- */
 

@@ -3,6 +3,7 @@
  * Runtimes and clusters: starting and stopping them.
  */
 #include "internal.h"
+#include "preempted.h"
 
 #include <stdlib.h>
 
@@ -124,7 +125,7 @@ static void lay_out(struct runtime *rt, const struct tn_scheduler *first, size_t
     const struct tn_scheduler *const *all = binding_all(&n);
     for (size_t i = 0; i < n; i++)
         state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
-    stacks_init(&rt->stacks, stack, state);
+    stacks_init(&rt->stacks, stack + preempt_room(), state);
 }
 
 static int cluster_make(struct runtime *rt, const struct tn_config *config, struct cluster **out)
@@ -138,10 +139,13 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     cl->idle_mode = config->idle;
     cl->spin_us = config->spin_us;
     cl->pin = config->pin;
+    cl->preempt_us = config->preempt_us;
     cl->pub.knobs = cl->sched_knobs;
     cl->pub.slots = (uint32_t)config->slots;
     tn_timers_init(&cl->timers);
     int rc = choose_scheduler(cl, config->scheduler);
+    if (rc == 0 && config->preempt_us != 0)
+        rc = preempt_ready();
     if (rc == 0 && rt->stacks.stride == 0)
         lay_out(rt, cl->sched, (size_t)config->stack);
     if (rc == 0)

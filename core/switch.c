@@ -122,6 +122,8 @@ static __attribute__((noinline)) void after_any(struct worker *w, enum after wha
         make_ready(w, f, w->after_why);
     } else if (what == AFTER_MIGRATE) {
         arrive(w, f, w->after_arg);
+    } else if (TN_PREEMPTION && what == AFTER_PREEMPT) {
+        preempted_keep(w, f);
     } else {
 #if TN_SUSPENSION == TN_SUSPENSION_LOCK
         tn_spinlock_unlock(&f->wait_lock); /* AFTER_HANDED_OVER */
@@ -239,7 +241,10 @@ static inline struct fibre *next_fibre(struct worker *w, bool fair)
 {
     if (!before_next(w, &fair))
         return NULL;
-    return fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));
+    struct fibre *f = fair ? preempted_turn(w) : NULL;
+    if (f == NULL)
+        f = fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));
+    return f != NULL ? f : preempted_next(w);
 }
 
 /* The same for one that yields; NULL: it goes on. */
@@ -248,7 +253,12 @@ static inline struct fibre *next_of_yield(struct worker *w, bool fair)
     struct cluster *cl = cluster_of(w->pub.cluster);
     if (TN_SCHED(cl)->next_of_yield == NULL)
         return next_fibre(w, fair);
-    return before_next(w, &fair) ? fibre_of(TN_SCHED(cl)->next_of_yield(&w->pub, fair)) : NULL;
+    if (!before_next(w, &fair))
+        return NULL;
+    struct fibre *f = fair ? preempted_turn(w) : NULL;
+    if (f == NULL)
+        f = fibre_of(TN_SCHED(cl)->next_of_yield(&w->pub, fair));
+    return f != NULL ? f : preempted_next(w);
 }
 
 /* Stop the current fibre, go on with `next` or, if that is NULL, in the worker's loop. */

@@ -60,6 +60,8 @@ struct tn_config {
     int64_t pool;          /* the most threads that run blocking calls (tn_blocking) */
     int64_t pool_ms;       /* milliseconds that such a thread stays when there is nothing to do */
     int64_t monitor_us;    /* microseconds between two looks of a monitor that replaces stuck workers; 0: none */
+    int64_t preempt_us;    /* microseconds of computing after which a fibre gives way to others, if they are ready, whether it
+                              calls anything or not; 0: never. Needs meson -Dpreemption=true; docs/preemption.md */
     int64_t deadlock;      /* what happens when every fibre is blocked for ever: TN_DEADLOCK_* */
     int64_t stall_ms;      /* a watchdog tells what has not moved for so many milliseconds; 0: none */
     int64_t sigquit;       /* what SIGQUIT does: TN_SIGQUIT_* */
@@ -82,7 +84,7 @@ enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
 #define TN_CONFIG_INIT /* in the order of the members: C++ before C++20 has no other way */                 \
     {                                                                                                       \
         TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, \
-            TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, NULL, NULL                                              \
+            TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, NULL, NULL                                              \
     }
 
 /* -------------------------------------------------------------------------------------------- life cycle -- */

@@ -140,7 +140,8 @@ static bool must_leave(struct worker *w)
 {
     /* relaxed: a worker that parks has taken the idle lock, as cluster_kick does after these stores; one that
      * runs looks again within LOOK_UP scheduling points */
-    return atomic_load_explicit(&w->leave, memory_order_relaxed) ||
+    return (atomic_load_explicit(&w->leave, memory_order_relaxed) &&
+            preempted_count(w) == 0) || /* which must run here */
            atomic_load_explicit(&cluster_of(w->pub.cluster)->rt->stopping, memory_order_relaxed);
 }
 
@@ -329,6 +330,7 @@ static void run(struct worker *w, struct fibre *f)
 {
     do {
         enter(w, f);
+        preempt_runs(w);
         w->after = AFTER_NOTHING;
         w->after_fibre = NULL;
         if (TN_STEPS)
@@ -363,6 +365,7 @@ void *worker_main(void *worker)
     tn_idle_join(&cl->idle, &w->slot);
     if (TN_SCHED(cl)->worker_join != NULL)
         TN_SCHED(cl)->worker_join(&w->pub);
+    preempt_begin(w, cl->preempt_us);
     while (!must_leave(w)) {
         struct fibre *f = next_fibre(w, false);
         if (f == NULL) {
@@ -378,6 +381,7 @@ void *worker_main(void *worker)
         search_over(w, cl);
         run(w, f);
     }
+    preempt_end(w);
     if (w->searching) {
         w->searching = false;
         tn_idle_search_end(&cl->idle);

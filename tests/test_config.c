@@ -71,6 +71,7 @@ static const struct knob {
     {"pool", offsetof(struct tn_config, pool), 1, 4096},
     {"pool_ms", offsetof(struct tn_config, pool_ms), 0, 1000000},
     {"monitor_us", offsetof(struct tn_config, monitor_us), 0, 1000000},
+    {"preempt_us", offsetof(struct tn_config, preempt_us), 0, 1000000},
     {"deadlock", offsetof(struct tn_config, deadlock), 0, 2},
     {"stall_ms", offsetof(struct tn_config, stall_ms), 0, 1 << 30},
     {"sigquit", offsetof(struct tn_config, sigquit), 0, 2},

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Part of hot.c: taking the processor from a fibre that calls nothing (004 §3.3.4; docs/preemption.md). A timer of each
+ * worker interrupts whatever runs there, on its own stack. If that is the program's code, all the way down to the
+ * fibre's first function, the handler switches stacks, and returns when the fibre's turn comes again.
+ *
+ * - There is no flag around the runtime's sections. Whether one is interrupted is read off the stack: an address that is
+ *   not the program's, the runtime's, malloc's or any library's, means "not now"; the next tick tries again. So no path
+ *   of the core costs anything for it, and nobody can forget to set it.
+ * - Who was preempted goes on where it was, on this worker, and is kept here and not by the module. Between any two of its
+ *   instructions a register may hold the address of something of this thread (&errno), and the kernel will restore this
+ *   thread's signal mask and alternate stack when the handler returns: on another thread all three would be wrong. From
+ *   its next scheduling point on it is as any other fibre.
+ * - The signal is blocked in the handler and open again before the switch: at most two frames lie on a stack.
+ */
+
+#if TN_PREEMPTION
+
+/* How deep a stack may be that is looked through; one that is deeper is left alone. */
+enum { PREEMPT_DEPTH = 64 };
+
+static bool all_is_the_programs(const struct fibre *f, const struct tn_where *where)
+{
+    uintptr_t pc[PREEMPT_DEPTH];
+    if (!tn_code_of_program(where->pc) || where->sp < stack_low(f) || where->sp > stack_high(f))
+        return false;
+    unsigned n = tn_backtrace(where, stack_low(f), stack_high(f), pc, PREEMPT_DEPTH), i = 0;
+    while (i < n && tn_code_of_program(pc[i]))
+        i++;
+    if (i == n)
+        return false; /* where it comes from is not known */
+    while (i < n && tn_code_of_runtime(pc[i]))
+        i++;
+    return i == n; /* else the program was called back by who may hold a lock */
+}
+
+/* In the signal handler, on the stack of whatever runs. */
+static void preempt(const struct tn_where *where)
+{
+    struct worker *w = tn_self();
+    struct fibre *f = w != NULL ? w->current : NULL;
+    if (w == NULL)
+        return;
+    if (f == NULL) { /* idle: no more ticks until it has run something */
+        tn_ticks_pause(&w->ticks_of);
+        return;
+    }
+    /* A fibre has one whole period at least. */
+    uint64_t point = (uint64_t)w->rounds << 32 | w->ticks;
+    bool fresh = w->preempt_fibre != f || w->preempt_point != point;
+    w->preempt_fibre = f;
+    w->preempt_point = point;
+    if (fresh || !all_is_the_programs(f, where))
+        return;
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    struct fibre *next = NULL;
+    /* relaxed: as in must_leave(); who computes for ever is left where it is */
+    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) {
+        look_up(w);
+        next = preempted_turn(w);
+        if (next == NULL)
+            next = fibre_of(TN_SCHED(cl)->next(&w->pub, true));
+        if (next == NULL)
+            next = preempted_next(w);
+        if (next == NULL)
+            return; /* nobody else wants it */
+    }
+    COUNT(w, COUNT_PREEMPT);
+    tn_ticks_open();
+    stop_current(w, next, AFTER_PREEMPT, TN_PREEMPTED, false);
+}
+
+int preempt_ready(void)
+{
+    return tn_ticks_ready(preempt);
+}
+
+#endif

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Preemption. Fibres here check nothing themselves: a check takes a lock, and whoever has it could be preempted. What they
+ * find is looked at when they have ended.
+ */
+#include "harness.h"
+#include "preempt_library.h"
+#include "tenter_sync.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { PERIOD_US = 500 };
+
+static struct tn_config preempting(int64_t workers)
+{
+    struct tn_config c = with(workers, NULL);
+    c.preempt_us = PERIOD_US;
+    return c;
+}
+
+static tn_runtime *start(int64_t workers)
+{
+    struct tn_config c = preempting(workers);
+    tn_runtime *rt = NULL;
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    return rt;
+}
+
+static tn_fibre *spawn(tn_runtime *rt, void *(*fn)(void *), void *arg)
+{
+    tn_fibre *f = NULL;
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, fn, arg), 0);
+    return f;
+}
+
+static void join(tn_fibre *f)
+{
+    CHECK_EQUAL(tn_join(f, NULL), 0);
+}
+
+static void *set(void *flag)
+{
+    *(volatile bool *)flag = true;
+    return NULL;
+}
+
+static void *until_set(void *flag)
+{
+    while (!*(volatile bool *)flag)
+        ;
+    return NULL;
+}
+
+/* ---- it happens ---- */
+
+static void test_hog(void)
+{
+    tn_runtime *rt = start(1);
+    volatile bool flag = false;
+    tn_fibre *hog = spawn(rt, until_set, (void *)(uintptr_t)&flag);
+    join(spawn(rt, set, (void *)(uintptr_t)&flag));
+    join(hog);
+    if (counting())
+        CHECK(counter(tn_cluster_first(rt), "preempt") >= 1);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+static void *for_ever(void *flag)
+{
+    *(volatile bool *)flag = true;
+    for (;;)
+        ;
+    return NULL;
+}
+
+/* Also when nobody else wants the worker, and while some were preempted before. */
+static void test_stop(void)
+{
+    for (unsigned n = 1; n <= 3; n++) {
+        tn_runtime *rt = start(1);
+        volatile bool flag[3] = {false, false, false};
+        for (unsigned i = 0; i < n; i++)
+            CHECK_EQUAL(tn_detach(spawn(rt, for_ever, (void *)(uintptr_t)&flag[i])), 0);
+        for (unsigned i = 0; i < n; i++)
+            CHECK(EVENTUALLY(flag[i]));
+        CHECK_EQUAL(tn_stop(rt), 0);
+    }
+}
+
+/* Each in its turn, whatever else there is: fibres that call nothing, and two that yield to each other. */
+enum { HOGS = 4, TURNS = 5 };
+static volatile unsigned turns[HOGS];
+static volatile unsigned last_hog;
+static volatile bool over;
+
+static void *hog(void *arg)
+{
+    unsigned me = (unsigned)(uintptr_t)arg;
+    while (!over) {
+        if (last_hog != me) {
+            last_hog = me;
+            turns[me]++;
+        }
+    }
+    return NULL;
+}
+
+static void *yields(void *arg)
+{
+    while (!over)
+        tn_yield();
+    return arg;
+}
+
+static bool all_had(unsigned wanted)
+{
+    for (unsigned i = 0; i < HOGS; i++)
+        if (turns[i] < wanted)
+            return false;
+    return true;
+}
+
+static void all_get_turns(unsigned yielders)
+{
+    tn_runtime *rt = start(1);
+    tn_fibre *f[HOGS + 2];
+    over = false;
+    for (unsigned i = 0; i < HOGS; i++)
+        turns[i] = 0;
+    for (unsigned i = 0; i < HOGS; i++)
+        f[i] = spawn(rt, hog, (void *)(uintptr_t)i);
+    for (unsigned i = 0; i < yielders; i++)
+        f[HOGS + i] = spawn(rt, yields, NULL);
+    CHECK(EVENTUALLY(all_had(TURNS)));
+    over = true;
+    for (unsigned i = 0; i < HOGS + yielders; i++)
+        join(f[i]);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+static void test_turns(void)
+{
+    all_get_turns(0);
+    all_get_turns(2);
+}
+
+/* A worker that shall leave keeps whom it has preempted until they can go elsewhere. */
+static void test_leave(void)
+{
+    struct tn_config c = preempting(2);
+    tn_runtime *rt = NULL;
+    volatile bool flag = false;
+    tn_fibre *f[4];
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    for (unsigned i = 0; i < 4; i++)
+        f[i] = spawn(rt, until_set, (void *)(uintptr_t)&flag);
+    tn_cluster *cl = tn_cluster_first(rt);
+    CHECK(!counting() || EVENTUALLY(counter(cl, "preempt") >= 8));
+    CHECK_EQUAL(tn_workers_remove(cl, 1), 0);
+    nap_us(4 * PERIOD_US);
+    flag = true;
+    for (unsigned i = 0; i < 4; i++)
+        join(f[i]);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* A fibre that sleeps beside one that computes is woken in time, though nobody comes to a scheduling point. */
+static void *sleeps(void *flag)
+{
+    tn_sleep(1000000);
+    return set(flag);
+}
+
+static void test_timer(void)
+{
+    tn_runtime *rt = start(1);
+    volatile bool flag = false;
+    tn_fibre *sleeper = spawn(rt, sleeps, (void *)(uintptr_t)&flag),
+             *f = spawn(rt, until_set, (void *)(uintptr_t)&flag);
+    join(sleeper);
+    join(f);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* ---- nothing of it is seen by the fibre ---- */
+
+static volatile unsigned long wrong;
+
+static double sum_of(unsigned n)
+{
+    double a = 1, b = 2, c = 3, d = 4;
+    for (unsigned i = 1; i <= n; i++) {
+        a += 1.0 / i;
+        b += a / (i + 1.0);
+        c += b * 1e-9;
+        d = d * 0.5 + c;
+    }
+    return a + b + c + d;
+}
+
+enum { ROUNDS = 40, TERMS = 200000 };
+static double expected;
+
+/* errno's address is kept here: it is right only if the thread stays the same. */
+static void *computes(void *arg)
+{
+    int *error = &errno, mine = (int)(uintptr_t)arg;
+    pthread_t thread = pthread_self();
+    *error = mine;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        double got = sum_of(TERMS);
+        wrong += memcmp(&got, &expected, sizeof got) != 0;
+        wrong += *error != mine;
+        wrong += !pthread_equal(thread, pthread_self());
+    }
+    return NULL;
+}
+
+static void test_state(void)
+{
+    tn_runtime *rt = start(2);
+    tn_fibre *f[6];
+    wrong = 0;
+    expected = sum_of(TERMS);
+    for (unsigned i = 0; i < 6; i++)
+        f[i] = spawn(rt, computes, (void *)(uintptr_t)(100 + i));
+    for (unsigned i = 0; i < 6; i++)
+        join(f[i]);
+    CHECK_EQUAL(wrong, 0);
+    if (counting())
+        CHECK(counter(tn_cluster_first(rt), "preempt") >= 4);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+static void *looks_at_mask(void *arg)
+{
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    *(volatile int *)arg = sigismember(&mask, SIGVTALRM);
+    return NULL;
+}
+
+static void test_mask(void)
+{
+    tn_runtime *rt = start(1);
+    volatile bool flag = false;
+    volatile int blocked = -1;
+    tn_fibre *f = spawn(rt, until_set, (void *)(uintptr_t)&flag);
+    join(spawn(rt, looks_at_mask, (void *)(uintptr_t)&blocked)); /* reached by preempting f */
+    flag = true;
+    join(f);
+    CHECK_EQUAL(blocked, 0);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+static void test_smallest_stack(void)
+{
+    tn_runtime *rt = start(1);
+    volatile bool flag = false;
+    tn_fibre *f[3];
+    for (unsigned i = 0; i < 3; i++) {
+        struct tn_attr a = {.runtime = rt, .stack = (size_t)sysconf(_SC_PAGESIZE)};
+        CHECK_EQUAL(tn_spawn(&f[i], &a, until_set, (void *)(uintptr_t)&flag), 0);
+    }
+    CHECK(!counting() || EVENTUALLY(counter(tn_cluster_first(rt), "preempt") >= 20));
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(tn_stack_used(f[i]) + page / 2 < tn_stack_size(f[i]));
+    flag = true;
+    for (unsigned i = 0; i < 3; i++)
+        join(f[i]);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* ---- not now ---- */
+
+static volatile unsigned progress;
+static volatile bool done;
+
+/* In the library, and called back by it, until another thread has counted on; then in the program. */
+static void spin_back(void *arg)
+{
+    (void)arg;
+    while (progress < 2)
+        ;
+}
+
+static void *goes_in(void *arg)
+{
+    library_spin(&progress, 1);
+    library_call(spin_back, NULL);
+    while (!done)
+        ;
+    return arg;
+}
+
+static void *finds_nobody_in(void *arg)
+{
+    *(volatile int *)arg = library_inside();
+    done = true;
+    return NULL;
+}
+
+static void test_library(void)
+{
+    tn_runtime *rt = start(1);
+    volatile int inside = -1;
+    progress = 0;
+    done = false;
+    tn_fibre *f = spawn(rt, goes_in, NULL);
+    CHECK(EVENTUALLY(library_inside() == 1));
+    tn_fibre *other = spawn(rt, finds_nobody_in, (void *)(uintptr_t)&inside);
+    for (unsigned i = 1; i <= 2; i++) {
+        nap_us(20 * PERIOD_US);
+        CHECK(!done);
+        progress = i;
+    }
+    join(other);
+    join(f);
+    CHECK_EQUAL(inside, 0);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+static __attribute__((noinline)) unsigned deep(unsigned n, volatile bool *flag)
+{
+    if (n == 0)
+        until_set((void *)(uintptr_t)flag);
+    unsigned below = n == 0 ? 0 : deep(n - 1, flag);
+    __asm__ volatile("" : "+r"(below)); /* no loop is made of it */
+    return below + 1;
+}
+
+static void *deep_down(void *flag)
+{
+    deep(200, flag);
+    return NULL;
+}
+
+static void test_deep(void)
+{
+    tn_runtime *rt = start(1);
+    volatile bool flag = false, other = false;
+    tn_fibre *f = spawn(rt, deep_down, (void *)(uintptr_t)&flag), *g = spawn(rt, set, (void *)(uintptr_t)&other);
+    nap_us(20 * PERIOD_US);
+    CHECK(!other);
+    flag = true;
+    join(f);
+    join(g);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+static void *gets_thread(void *to)
+{
+    *(volatile pthread_t *)to = pthread_self();
+    return NULL;
+}
+
+/* Ticks at random points, much more often than a timer's. */
+enum { INJECTED = 10, FIBRES = 8 };
+static volatile bool injecting, enough; /* enough: so many have hit */
+static pthread_t target;
+
+static void *injects(void *arg)
+{
+    uint64_t random = harness_seed();
+    while (injecting) {
+        pthread_kill(target, SIGVTALRM);
+        for (uint64_t n = harness_random(&random) % 4096; n-- > 0;)
+            __asm__ volatile("");
+    }
+    return arg;
+}
+
+static void with_injection(tn_runtime *rt, void *(*fn)(void *))
+{
+    volatile pthread_t thread = 0;
+    pthread_t injector;
+    tn_fibre *f[FIBRES];
+    join(spawn(rt, gets_thread, (void *)(uintptr_t)&thread));
+    target = thread;
+    injecting = true;
+    enough = !counting();
+    wrong = 0;
+    CHECK_EQUAL(pthread_create(&injector, NULL, injects, NULL), 0);
+    for (unsigned i = 0; i < FIBRES; i++)
+        f[i] = spawn(rt, fn, (void *)(uintptr_t)(i + 1));
+    CHECK(enough || EVENTUALLY(counter(tn_cluster_first(rt), "preempt") >= INJECTED));
+    enough = true;
+    for (unsigned i = 0; i < FIBRES; i++)
+        join(f[i]);
+    injecting = false;
+    pthread_join(injector, NULL);
+    CHECK_EQUAL(wrong, 0);
+}
+
+/* What malloc keeps for the thread, and its locks, would not survive another fibre in the middle of it. */
+static void *allocates(void *arg)
+{
+    enum { KEPT = 64, CALLS = 40000 };
+    uint64_t random = harness_seed() + (uintptr_t)arg;
+    unsigned char *kept[KEPT] = {NULL}, mark = (unsigned char)(uintptr_t)arg;
+    size_t size[KEPT] = {0};
+    for (unsigned i = 0; i < CALLS || !enough; i++) {
+        unsigned k = (unsigned)(harness_random(&random) % KEPT);
+        for (size_t b = 0; b < size[k]; b++)
+            wrong += kept[k][b] != mark;
+        free(kept[k]);
+        size[k] = harness_random(&random) % (i % 16 == 0 ? 4096 : 200);
+        kept[k] = malloc(size[k]);
+        for (size_t b = 0; b < size[k]; b++)
+            kept[k][b] = mark;
+    }
+    for (unsigned k = 0; k < KEPT; k++)
+        free(kept[k]);
+    return NULL;
+}
+
+static void test_malloc(void)
+{
+    for (int64_t workers = 1; workers <= 2; workers++) {
+        tn_runtime *rt = start(workers);
+        with_injection(rt, allocates);
+        CHECK_EQUAL(tn_stop(rt), 0);
+    }
+}
+
+/* The runtime's own sections, all of them that fibres come to. */
+static tn_mutex mutex;
+static volatile unsigned guarded, turns_of[FIBRES];
+
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+static void *calls(void *arg)
+{
+    enum { CALLS = 2000 };
+    uint64_t random = harness_seed() + (uintptr_t)arg;
+    unsigned i = 0;
+    for (; i < CALLS || !enough; i++) {
+        tn_fibre *f;
+        switch (harness_random(&random) % 5) {
+        case 0:
+            tn_yield();
+            break;
+        case 1:
+            wrong += tn_spawn(&f, NULL, nothing, arg) != 0 || tn_join(f, NULL) != 0;
+            break;
+        case 2:
+            tn_sleep(harness_random(&random) % 1000);
+            break;
+        default:
+            for (unsigned k = 0; k < 20000; k++)
+                __asm__ volatile("");
+        }
+        tn_mutex_lock(&mutex);
+        guarded++;
+        tn_mutex_unlock(&mutex);
+    }
+    turns_of[(uintptr_t)arg - 1] = i;
+    return NULL;
+}
+
+static void test_runtime(void)
+{
+    for (int64_t workers = 1; workers <= 2; workers++) {
+        tn_runtime *rt = start(workers);
+        guarded = 0;
+        CHECK_EQUAL(tn_mutex_init(&mutex, NULL), 0);
+        with_injection(rt, calls);
+        unsigned all = 0;
+        for (unsigned i = 0; i < FIBRES; i++)
+            all += turns_of[i];
+        CHECK_EQUAL(guarded, all);
+        CHECK_EQUAL(tn_stop(rt), 0);
+    }
+}
+
+static void *sleeps_long(void *arg)
+{
+    struct rusage *at = arg;
+    getrusage(RUSAGE_THREAD, &at[0]);
+    tn_sleep(100000000);
+    getrusage(RUSAGE_THREAD, &at[1]);
+    return NULL;
+}
+
+/* Nobody is there to be preempted: 200 periods, and the worker sleeps. */
+static void test_idle(void)
+{
+    tn_runtime *rt = start(1);
+    struct rusage at[2];
+    join(spawn(rt, sleeps_long, at));
+    CHECK(at[1].ru_nvcsw - at[0].ru_nvcsw < 50);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* ---- refused ---- */
+
+static int refused(void *arg)
+{
+    tn_runtime *rt;
+    struct tn_config c = preempting(1);
+    c.preempt_us = *(int64_t *)arg;
+    return tn_start(&rt, &c);
+}
+
+static int refused_with_handler(void *arg)
+{
+    signal(SIGVTALRM, SIG_IGN);
+    return refused(arg);
+}
+
+static void test_refused(void)
+{
+    char err[512];
+    int64_t us = 49;
+    CHECK(exited(harness_child(refused, &us, err, sizeof err), EINVAL));
+    CHECK(strstr(err, "preempt_us=49: 0, or at least 50") != NULL);
+    us = PERIOD_US;
+    CHECK(exited(harness_child(refused_with_handler, &us, err, sizeof err), EBUSY));
+    CHECK(strstr(err, "handler for SIGVTALRM") != NULL);
+}
+
+static const struct test tests[] = {
+    {"a fibre that calls nothing gives way", test_hog},
+    {"tn_stop ends one that computes for ever", test_stop},
+    {"each gets its turn", test_turns},
+    {"a worker keeps whom it has preempted", test_leave},
+    {"timers run out meanwhile", test_timer},
+    {"registers, errno and the thread stay", test_state},
+    {"the signal is not left blocked", test_mask},
+    {"the smallest stack has room for it", test_smallest_stack},
+    {"not inside a library, nor called back by one", test_library},
+    {"not where the stack is too deep to look through", test_deep},
+    {"not inside malloc", test_malloc},
+    {"not inside the runtime", test_runtime},
+    {"no ticks while idle", test_idle},
+    {"what is refused", test_refused},
+};
+
+int main(int argc, char **argv)
+{
+    struct tn_config c = preempting(1);
+    tn_runtime *rt;
+    if (argc > 1 && strcmp(argv[1], "--refuses") == 0) /* this program is linked so that it must be */
+        return tn_start(&rt, &c) == ENOTSUP ? 0 : 1;
+    return HARNESS_RUN("preempt", tests);
+}
