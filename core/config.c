@@ -171,11 +171,13 @@ int config_resolve(const struct tn_config *given, struct tn_config *out)
     if (out->slots == 0)
         out->slots = (out->workers > tn_processors() ? out->workers : tn_processors()) +
                      (out->monitor_us != 0 ? SLOTS_TO_REPLACE : 0);
-    if (out->preempt_us != 0 && (!TN_PREEMPTION || out->preempt_us < PREEMPT_MIN_US)) {
-        tn_message(TN_PREEMPTION
-                       ? "tenter: preempt_us=%lld: 0, or at least %d"
-                       : "tenter: preempt_us=%lld: this build never preempts (meson setup -Dpreemption=true)",
-                   (long long)out->preempt_us, PREEMPT_MIN_US);
+    if (out->preempt_us != 0 && !TN_PREEMPTION) {
+        tn_message("tenter: preempt_us=%lld: this build never preempts (meson setup -Dpreemption=true)",
+                   (long long)out->preempt_us);
+        return EINVAL;
+    }
+    if (out->preempt_us != 0 && out->preempt_us < PREEMPT_MIN_US) {
+        tn_message("tenter: preempt_us=%lld: 0, or at least %d", (long long)out->preempt_us, PREEMPT_MIN_US);
         return EINVAL;
     }
     if (out->slots < out->workers) {

@@ -202,7 +202,7 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     if (attr != NULL && attr->stack != 0) {
         if (attr->stack < tn_page() || attr->stack > TN_STACK_MAX)
             return EINVAL;
-        size = attr->stack + preempt_room();
+        size = attr->stack + cl->rt->stack_room;
     }
     if (TN_STACKS_POOLED && size != cl->rt->stacks.usable)
         f = stacks_take_odd(&cl->rt->stacks, size);

@@ -278,6 +278,7 @@ struct runtime {
     struct tn_visitors visitors;
     uint64_t seed;
     unsigned next_cpu;
+    size_t stack_room; /* what preemption needs of each stack beyond what was asked for; 0: there is none */
     struct diagnosis diagnosis;
 };
 

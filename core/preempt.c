@@ -70,8 +70,13 @@ static void preempt(const struct tn_where *where)
     stop_current(w, next, AFTER_PREEMPT, TN_PREEMPTED, false);
 }
 
-int preempt_ready(void)
+int preempt_ready(size_t room)
 {
+    if (room == 0) {
+        tn_message(
+            "tenter: preempt_us of a cluster: its runtime was started without, and the stacks have no room for it");
+        return EINVAL;
+    }
     return tn_ticks_ready(preempt);
 }
 

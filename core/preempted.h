@@ -10,8 +10,8 @@
 
 #if TN_PREEMPTION
 
-/* Before a cluster's first worker. Errors, with a line said: as tn_ticks_ready. */
-int preempt_ready(void);
+/* Before a cluster's first worker; `room` is what its stacks have. Errors, with a line said: as tn_ticks_ready; EINVAL. */
+int preempt_ready(size_t room);
 
 /* Bytes of each stack on top of what was asked for. */
 static inline size_t preempt_room(void)
@@ -62,8 +62,9 @@ static inline struct fibre *preempted_turn(struct worker *w)
 
 #else
 
-static inline int preempt_ready(void)
+static inline int preempt_ready(size_t room)
 {
+    (void)room;
     return 0;
 }
 static inline size_t preempt_room(void)

@@ -125,7 +125,7 @@ static void lay_out(struct runtime *rt, const struct tn_scheduler *first, size_t
     const struct tn_scheduler *const *all = binding_all(&n);
     for (size_t i = 0; i < n; i++)
         state = all[i]->fibre_size > state ? all[i]->fibre_size : state;
-    stacks_init(&rt->stacks, stack + preempt_room(), state);
+    stacks_init(&rt->stacks, stack + rt->stack_room, state);
 }
 
 static int cluster_make(struct runtime *rt, const struct tn_config *config, struct cluster **out)
@@ -145,7 +145,7 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     tn_timers_init(&cl->timers);
     int rc = choose_scheduler(cl, config->scheduler);
     if (rc == 0 && config->preempt_us != 0)
-        rc = preempt_ready();
+        rc = preempt_ready(rt->stack_room);
     if (rc == 0 && rt->stacks.stride == 0)
         lay_out(rt, cl->sched, (size_t)config->stack);
     if (rc == 0)
@@ -247,6 +247,7 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     if (rt == NULL)
         return ENOMEM;
     rt->process = tn_process();
+    rt->stack_room = config.preempt_us != 0 ? preempt_room() : 0;
     diagnose_anew();
     rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
     tn_fault_open(fault_tell);

@@ -242,9 +242,10 @@ static inline struct fibre *next_fibre(struct worker *w, bool fair)
     if (!before_next(w, &fair))
         return NULL;
     struct fibre *f = fair ? preempted_turn(w) : NULL;
-    if (f == NULL)
-        f = fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));
-    return f != NULL ? f : preempted_next(w);
+    if (f != NULL)
+        return f;
+    f = fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));
+    return f != NULL || !TN_PREEMPTION ? f : preempted_next(w);
 }
 
 /* The same for one that yields; NULL: it goes on. */
@@ -256,9 +257,10 @@ static inline struct fibre *next_of_yield(struct worker *w, bool fair)
     if (!before_next(w, &fair))
         return NULL;
     struct fibre *f = fair ? preempted_turn(w) : NULL;
-    if (f == NULL)
-        f = fibre_of(TN_SCHED(cl)->next_of_yield(&w->pub, fair));
-    return f != NULL ? f : preempted_next(w);
+    if (f != NULL)
+        return f;
+    f = fibre_of(TN_SCHED(cl)->next_of_yield(&w->pub, fair));
+    return f != NULL || !TN_PREEMPTION ? f : preempted_next(w);
 }
 
 /* Stop the current fibre, go on with `next` or, if that is NULL, in the worker's loop. */

@@ -47,20 +47,21 @@ typedef uint64_t tn_time;             /* nanoseconds, monotonic */
 #define TN_UNSET INT64_MIN
 
 struct tn_config {
-    int64_t workers;       /* threads that run fibres; 0: one for each processor that this process may use */
-    int64_t slots;         /* the most workers the cluster may grow to; 0: the greater of workers, processors; with a
+    int64_t workers;    /* threads that run fibres; 0: one for each processor that this process may use */
+    int64_t slots;      /* the most workers the cluster may grow to; 0: the greater of workers, processors; with a
                               monitor 64 more */
-    int64_t stack;         /* bytes of a fibre's stack, guard not counted; pooled ones hold its control block too, up
+    int64_t stack;      /* bytes of a fibre's stack, guard not counted; pooled ones hold its control block too, up
                               to 3 KiB */
-    int64_t idle;          /* what a worker without work does: TN_IDLE_* */
-    int64_t spin_us;       /* TN_IDLE_SPIN_BLOCK: microseconds of looking for work before the worker blocks */
-    int64_t pin;           /* 1: pin each worker to a processor of its own */
-    int64_t on_demand;     /* 1: start a worker thread only when there is work that nobody else can take */
-    int64_t seed;          /* seed of every random choice */
-    int64_t pool;          /* the most threads that run blocking calls (tn_blocking) */
-    int64_t pool_ms;       /* milliseconds that such a thread stays when there is nothing to do */
-    int64_t monitor_us;    /* microseconds between two looks of a monitor that replaces stuck workers; 0: none */
-    int64_t preempt_us;    /* microseconds of computing after which a fibre gives way to others, if they are ready, whether it
+    int64_t idle;       /* what a worker without work does: TN_IDLE_* */
+    int64_t spin_us;    /* TN_IDLE_SPIN_BLOCK: microseconds of looking for work before the worker blocks */
+    int64_t pin;        /* 1: pin each worker to a processor of its own */
+    int64_t on_demand;  /* 1: start a worker thread only when there is work that nobody else can take */
+    int64_t seed;       /* seed of every random choice */
+    int64_t pool;       /* the most threads that run blocking calls (tn_blocking) */
+    int64_t pool_ms;    /* milliseconds that such a thread stays when there is nothing to do */
+    int64_t monitor_us; /* microseconds between two looks of a monitor that replaces stuck workers; 0: none */
+    int64_t
+        preempt_us; /* microseconds of computing after which a fibre gives way to others, if they are ready, whether it
                               calls anything or not; 0: never. Needs meson -Dpreemption=true; docs/preemption.md */
     int64_t deadlock;      /* what happens when every fibre is blocked for ever: TN_DEADLOCK_* */
     int64_t stall_ms;      /* a watchdog tells what has not moved for so many milliseconds; 0: none */
@@ -84,7 +85,7 @@ enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
 #define TN_CONFIG_INIT /* in the order of the members: C++ before C++20 has no other way */                 \
     {                                                                                                       \
         TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, \
-            TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, NULL, NULL                                              \
+            TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, TN_UNSET, NULL, NULL                                    \
     }
 
 /* -------------------------------------------------------------------------------------------- life cycle -- */

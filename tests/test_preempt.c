@@ -518,6 +518,16 @@ static int refused_with_handler(void *arg)
     return refused(arg);
 }
 
+static int refused_later(void *arg)
+{
+    tn_runtime *rt;
+    tn_cluster *cl;
+    struct tn_config c = with(1, NULL);
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    c.preempt_us = *(int64_t *)arg;
+    return tn_cluster_create(rt, &c, &cl);
+}
+
 static void test_refused(void)
 {
     char err[512];
@@ -527,6 +537,8 @@ static void test_refused(void)
     us = PERIOD_US;
     CHECK(exited(harness_child(refused_with_handler, &us, err, sizeof err), EBUSY));
     CHECK(strstr(err, "handler for SIGVTALRM") != NULL);
+    CHECK(exited(harness_child(refused_later, &us, err, sizeof err), EINVAL));
+    CHECK(strstr(err, "was started without") != NULL);
 }
 
 static const struct test tests[] = {
