@@ -4,8 +4,7 @@
  * find is looked at when they have ended.
  */
 #include "harness.h"
-#include "preempt_library.h"
-#include "tenter_sync.h"
+#include "preempting.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,48 +13,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-enum { PERIOD_US = 500 };
-
-static struct tn_config preempting(int64_t workers)
-{
-    struct tn_config c = with(workers, NULL);
-    c.preempt_us = PERIOD_US;
-    return c;
-}
-
-static tn_runtime *start(int64_t workers)
-{
-    struct tn_config c = preempting(workers);
-    tn_runtime *rt = NULL;
-    CHECK_EQUAL(tn_start(&rt, &c), 0);
-    return rt;
-}
-
-static tn_fibre *spawn(tn_runtime *rt, void *(*fn)(void *), void *arg)
-{
-    tn_fibre *f = NULL;
-    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, fn, arg), 0);
-    return f;
-}
-
-static void join(tn_fibre *f)
-{
-    CHECK_EQUAL(tn_join(f, NULL), 0);
-}
-
-static void *set(void *flag)
-{
-    *(volatile bool *)flag = true;
-    return NULL;
-}
-
-static void *until_set(void *flag)
-{
-    while (!*(volatile bool *)flag)
-        ;
-    return NULL;
-}
 
 /* ---- it happens ---- */
 
@@ -278,211 +235,6 @@ static void test_smallest_stack(void)
     CHECK_EQUAL(tn_stop(rt), 0);
 }
 
-/* ---- not now ---- */
-
-static volatile unsigned progress;
-static volatile bool done;
-
-/* In the library, and called back by it, until another thread has counted on; then in the program. */
-static void spin_back(void *arg)
-{
-    (void)arg;
-    while (progress < 2)
-        ;
-}
-
-static void *goes_in(void *arg)
-{
-    library_spin(&progress, 1);
-    library_call(spin_back, NULL);
-    while (!done)
-        ;
-    return arg;
-}
-
-static void *finds_nobody_in(void *arg)
-{
-    *(volatile int *)arg = library_inside();
-    done = true;
-    return NULL;
-}
-
-static void test_library(void)
-{
-    tn_runtime *rt = start(1);
-    volatile int inside = -1;
-    progress = 0;
-    done = false;
-    tn_fibre *f = spawn(rt, goes_in, NULL);
-    CHECK(EVENTUALLY(library_inside() == 1));
-    tn_fibre *other = spawn(rt, finds_nobody_in, (void *)(uintptr_t)&inside);
-    for (unsigned i = 1; i <= 2; i++) {
-        nap_us(20 * PERIOD_US);
-        CHECK(!done);
-        progress = i;
-    }
-    join(other);
-    join(f);
-    CHECK_EQUAL(inside, 0);
-    CHECK_EQUAL(tn_stop(rt), 0);
-}
-
-static __attribute__((noinline)) unsigned deep(unsigned n, volatile bool *flag)
-{
-    if (n == 0)
-        until_set((void *)(uintptr_t)flag);
-    unsigned below = n == 0 ? 0 : deep(n - 1, flag);
-    __asm__ volatile("" : "+r"(below)); /* no loop is made of it */
-    return below + 1;
-}
-
-static void *deep_down(void *flag)
-{
-    deep(200, flag);
-    return NULL;
-}
-
-static void test_deep(void)
-{
-    tn_runtime *rt = start(1);
-    volatile bool flag = false, other = false;
-    tn_fibre *f = spawn(rt, deep_down, (void *)(uintptr_t)&flag), *g = spawn(rt, set, (void *)(uintptr_t)&other);
-    nap_us(20 * PERIOD_US);
-    CHECK(!other);
-    flag = true;
-    join(f);
-    join(g);
-    CHECK_EQUAL(tn_stop(rt), 0);
-}
-
-static void *gets_thread(void *to)
-{
-    *(volatile pthread_t *)to = pthread_self();
-    return NULL;
-}
-
-/* Ticks at random points, much more often than a timer's. */
-enum { INJECTED = 10, FIBRES = 8 };
-static volatile bool injecting, enough; /* enough: so many have hit */
-static pthread_t target;
-
-static void *injects(void *arg)
-{
-    uint64_t random = harness_seed();
-    while (injecting) {
-        pthread_kill(target, SIGVTALRM);
-        for (uint64_t n = harness_random(&random) % 4096; n-- > 0;)
-            __asm__ volatile("");
-    }
-    return arg;
-}
-
-static void with_injection(tn_runtime *rt, void *(*fn)(void *))
-{
-    volatile pthread_t thread = 0;
-    pthread_t injector;
-    tn_fibre *f[FIBRES];
-    join(spawn(rt, gets_thread, (void *)(uintptr_t)&thread));
-    target = thread;
-    injecting = true;
-    enough = !counting();
-    wrong = 0;
-    CHECK_EQUAL(pthread_create(&injector, NULL, injects, NULL), 0);
-    for (unsigned i = 0; i < FIBRES; i++)
-        f[i] = spawn(rt, fn, (void *)(uintptr_t)(i + 1));
-    CHECK(enough || EVENTUALLY(counter(tn_cluster_first(rt), "preempt") >= INJECTED));
-    enough = true;
-    for (unsigned i = 0; i < FIBRES; i++)
-        join(f[i]);
-    injecting = false;
-    pthread_join(injector, NULL);
-    CHECK_EQUAL(wrong, 0);
-}
-
-/* What malloc keeps for the thread, and its locks, would not survive another fibre in the middle of it. */
-static void *allocates(void *arg)
-{
-    enum { KEPT = 64, CALLS = 40000 };
-    uint64_t random = harness_seed() + (uintptr_t)arg;
-    unsigned char *kept[KEPT] = {NULL}, mark = (unsigned char)(uintptr_t)arg;
-    size_t size[KEPT] = {0};
-    for (unsigned i = 0; i < CALLS || !enough; i++) {
-        unsigned k = (unsigned)(harness_random(&random) % KEPT);
-        for (size_t b = 0; b < size[k]; b++)
-            wrong += kept[k][b] != mark;
-        free(kept[k]);
-        size[k] = harness_random(&random) % (i % 16 == 0 ? 4096 : 200);
-        kept[k] = malloc(size[k]);
-        for (size_t b = 0; b < size[k]; b++)
-            kept[k][b] = mark;
-    }
-    for (unsigned k = 0; k < KEPT; k++)
-        free(kept[k]);
-    return NULL;
-}
-
-static void test_malloc(void)
-{
-    for (int64_t workers = 1; workers <= 2; workers++) {
-        tn_runtime *rt = start(workers);
-        with_injection(rt, allocates);
-        CHECK_EQUAL(tn_stop(rt), 0);
-    }
-}
-
-/* The runtime's own sections, all of them that fibres come to. */
-static tn_mutex mutex;
-static volatile unsigned guarded, turns_of[FIBRES];
-
-static void *nothing(void *arg)
-{
-    return arg;
-}
-
-static void *calls(void *arg)
-{
-    enum { CALLS = 2000 };
-    uint64_t random = harness_seed() + (uintptr_t)arg;
-    unsigned i = 0;
-    for (; i < CALLS || !enough; i++) {
-        tn_fibre *f;
-        switch (harness_random(&random) % 5) {
-        case 0:
-            tn_yield();
-            break;
-        case 1:
-            wrong += tn_spawn(&f, NULL, nothing, arg) != 0 || tn_join(f, NULL) != 0;
-            break;
-        case 2:
-            tn_sleep(harness_random(&random) % 1000);
-            break;
-        default:
-            for (unsigned k = 0; k < 20000; k++)
-                __asm__ volatile("");
-        }
-        tn_mutex_lock(&mutex);
-        guarded++;
-        tn_mutex_unlock(&mutex);
-    }
-    turns_of[(uintptr_t)arg - 1] = i;
-    return NULL;
-}
-
-static void test_runtime(void)
-{
-    for (int64_t workers = 1; workers <= 2; workers++) {
-        tn_runtime *rt = start(workers);
-        guarded = 0;
-        CHECK_EQUAL(tn_mutex_init(&mutex, NULL), 0);
-        with_injection(rt, calls);
-        unsigned all = 0;
-        for (unsigned i = 0; i < FIBRES; i++)
-            all += turns_of[i];
-        CHECK_EQUAL(guarded, all);
-        CHECK_EQUAL(tn_stop(rt), 0);
-    }
-}
-
 static void *sleeps_long(void *arg)
 {
     struct rusage *at = arg;
@@ -550,10 +302,6 @@ static const struct test tests[] = {
     {"registers, errno and the thread stay", test_state},
     {"the signal is not left blocked", test_mask},
     {"the smallest stack has room for it", test_smallest_stack},
-    {"not inside a library, nor called back by one", test_library},
-    {"not where the stack is too deep to look through", test_deep},
-    {"not inside malloc", test_malloc},
-    {"not inside the runtime", test_runtime},
     {"no ticks while idle", test_idle},
     {"what is refused", test_refused},
 };
