@@ -81,11 +81,19 @@ class Program:
                     self.follow(target, todo)
                 else:
                     indirect.append(f"{address:x}: {op} {args}")
+                if self.ends(i + 1):  # who is called does not return: what lies behind it is another function
+                    continue
             elif op.startswith("j") or op.startswith("loop"):
                 assert target, f"{address:x}: {op} {args}"
                 self.follow(target, todo)
             todo.append(i + 1)
         return seen, indirect, switches
+
+    def ends(self, i: int) -> bool:
+        """Whether there is nothing but padding from here to the next function."""
+        while i < len(self.code) and self.code[i][0] not in self.name_of and self.code[i][1].startswith(("nop", "xchg")):
+            i += 1
+        return i == len(self.code) or self.code[i][0] in self.name_of
 
     def follow(self, target: re.Match[str], todo: list[int]) -> None:
         name = target.group(2).split(".")[0]
