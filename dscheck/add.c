@@ -356,8 +356,6 @@ static bool look_further(void)
     unsigned n = 0;
     while (n < looks->n && looks->loc[n] != loc)
         n++;
-    if (n == SEARCH_LOOKS)
-        return false;
     looks->loc[n] = loc;
     if (n == looks->n)
         looks->n++;

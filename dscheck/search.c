@@ -377,7 +377,7 @@ bool search_next(void)
         items_level = i.level;
         items_id = i.id;
         items_pushed = 0;
-        /* Shards deal the subtrees of one items_level out among them; what lies above, each walks through. */
+        /* Shards deal the subtrees of one level out among them; what lies above, each walks through. */
         if (items_level == SHARD_LEVEL && search_shards > 1 && (items_id >> 8) % search_shards != search_shard) {
             done_weight += (double)i.weight;
             continue;

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* What was read before the turn that is put to sleep may be read anew. */
+/* What was read, or with UPDATES updated, before the turn that is put to sleep may be read anew. */
 #include <pthread.h>
 #include <stdatomic.h>
+
+#ifdef UPDATES
+#define FIRST atomic_fetch_add(&z, 1)
+#define LAST  atomic_fetch_add(&z, 1)
+#else
+#define FIRST atomic_load(&z)
+#define LAST  atomic_store(&z, 1)
+#endif
 
 static atomic_int x, y, z;
 
 static void *first(void *arg)
 {
-    atomic_load(&z);
+    FIRST;
     return arg;
 }
 
@@ -26,7 +34,7 @@ static void *ends(void *arg)
 
 static void *last(void *arg)
 {
-    atomic_store(&z, 1);
+    LAST;
     return arg;
 }
 
