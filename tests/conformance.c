@@ -264,12 +264,17 @@ int main(int argc, char **argv)
         {"woken by plain threads", test_plain_wakers},
         {"ready just before the worker parks", test_before_parking},
         {"workers join and leave", test_join_and_leave},
+        {"from one worker to many and back", test_extremes},
+        {"a tree of spawns", test_tree},
         {"stop with work left", test_work_left},
     };
     static const struct test stress[] = {
         {"a storm of a million", test_storm},
         {"ping-pong, long", test_ping_pong_long},
         {"workers join and leave, long", test_join_and_leave_long},
+        {"from one worker to many and back, long", test_extremes_long},
+        {"a tree of a hundred thousand", test_tree_long},
+        {"a hundred thousand at once", test_host_long},
     };
     bool storm = argc > 1 && strcmp(argv[1], "--stress") == 0;
     if (argc != 2 + storm) {

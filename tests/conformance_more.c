@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* ---- work that comes when a worker has looked for the last time, and before it is seen to park ---- */
@@ -128,23 +129,35 @@ void test_before_parking(void)
 
 enum { CROWD = 1500, FEWER = 300, SLEEPERS = 100 }; /* FEWER: under a sanitizer */
 
+static tn_fibre *crowded[CROWD];
+static int crowd_there, crowd_until, crowd_setter;
+
+/* From inside: a thread would have to wait for the system to run a worker for each that a module with little room refuses. */
+static void *spawns_crowd(void *hard)
+{
+    for (; crowd_there < crowd_until; crowd_there++)
+        crowded[crowd_there] =
+            spawn(crowd_there == crowd_setter ? set_flag : yield_until_flag, (uintptr_t)hard, false);
+    return NULL;
+}
+
 /* One in the midst of many that yield comes to run. Meanwhile a dump asks for the lengths of the queues. */
 static bool crowd(int64_t workers, bool hard)
 {
-    static tn_fibre *f[CROWD];
     const int n = build_has("sanitize=none") ? CROWD : FEWER;
     start(workers);
     atomic_store(&flag, false);
     int nowhere = open("/dev/null", O_WRONLY);
-    for (int i = 0; i < n; i++) {
-        f[i] = spawn(i == n / 2 ? set_flag : yield_until_flag, hard, false);
-        if (i == n / 2 - 1)
-            CHECK_EQUAL(tn_dump(nowhere), 0);
-    }
+    crowd_there = 0;
+    crowd_until = crowd_setter = n / 2;
+    join(spawn(spawns_crowd, hard, false));
+    CHECK_EQUAL(tn_dump(nowhere), 0);
+    crowd_until = n;
+    join(spawn(spawns_crowd, hard, false));
     bool came = CHECK(EVENTUALLY(atomic_load(&flag)));
     atomic_store(&flag, true);
     for (int i = 0; i < n; i++)
-        join(f[i]);
+        join(crowded[i]);
     close(nowhere);
     stop();
     return came;
@@ -207,6 +220,49 @@ void test_woken_among_yielders(void)
         for (unsigned kind = 0; kind < 4; kind++)
             if (!woken_among_yielders(workers, kind & 1, kind & 2))
                 return;
+}
+
+/* ---- a hundred thousand at once ---- */
+
+enum { HOST = 100000 };
+static atomic_uint gone;
+
+static void *waits_once(void *where)
+{
+    *(tn_waiter *)where = tn_wait_prepare();
+    atomic_fetch_add(&asleep, 1);
+    CHECK_EQUAL(tn_wait(TN_FOREVER, NULL), 0);
+    tn_yield();
+    atomic_fetch_add(&gone, 1);
+    return NULL;
+}
+
+static void *spawns_host(void *host)
+{
+    for (uintptr_t i = 0; i < HOST; i++)
+        spawn(waits_once, (uintptr_t)((tn_waiter *)host + i), true);
+    return NULL;
+}
+
+/* All wait at once, and all are ready at once. */
+void test_host_long(void)
+{
+    tn_waiter *host = calloc(HOST, sizeof *host);
+    for (int64_t workers = 1; workers <= 2; workers++) {
+        start(workers);
+        asleep = gone = 0;
+        join(spawn(spawns_host, (uintptr_t)host, false));
+        for (unsigned before = 0; atomic_load(&asleep) != HOST; before = atomic_load(&asleep))
+            if (!EVENTUALLY(atomic_load(&asleep) == HOST) && !CHECK(atomic_load(&asleep) != before))
+                return;
+        for (int i = 0; i < HOST; i++)
+            tn_wake(host[i]);
+        for (unsigned before = 0; atomic_load(&gone) != HOST; before = atomic_load(&gone))
+            if (!EVENTUALLY(atomic_load(&gone) == HOST) && !CHECK(atomic_load(&gone) != before))
+                return;
+        stop();
+    }
+    free(host);
 }
 
 /* ---- two clusters ---- */

@@ -287,6 +287,68 @@ void test_join_and_leave_long(void)
     come_and_go(10, 400);
 }
 
+/* Who was told to leave may still be there: EAGAIN. */
+static bool filled(unsigned slots)
+{
+    while (tn_workers(cl) < slots && tn_workers_add(cl, 1) == 0)
+        ;
+    return tn_workers(cl) == slots;
+}
+
+/* From one worker to all that there is room for and back, as fast as it goes, while a tree of spawns grows. */
+static void extremes(uintptr_t depth, int rounds, unsigned slots)
+{
+    struct tn_config c = with_module(1);
+    c.slots = slots;
+    start_as(&c);
+    for (int i = 0; i < rounds; i++) {
+        atomic_store(&leaves, 0);
+        tn_fibre *root = spawn(tree, depth, false);
+        for (int k = 0; k < 3; k++) {
+            CHECK(EVENTUALLY(filled(slots)));
+            for (unsigned now; (now = tn_workers(cl)) > 1;)
+                CHECK_EQUAL(tn_workers_remove(cl, now - 1), 0);
+        }
+        join(root);
+        CHECK_EQUAL(atomic_load(&leaves), 1 << depth);
+    }
+    CHECK_EQUAL(tn_workers(cl), 1);
+    stop();
+}
+
+void test_extremes(void)
+{
+    extremes(build_has("sanitize=none") ? 8 : 6, 4, 16);
+}
+
+void test_extremes_long(void)
+{
+    extremes(12, 100, 64);
+}
+
+/* ---- trees of spawns: as many at once as there are leaves, each parent waits for its children ---- */
+
+static void forest(int64_t workers, uintptr_t depth)
+{
+    start(workers);
+    atomic_store(&leaves, 0);
+    join(spawn(tree, depth, false));
+    CHECK_EQUAL(atomic_load(&leaves), 1 << depth);
+    stop();
+}
+
+void test_tree(void)
+{
+    for (int64_t workers = 1; workers <= 4; workers *= 2)
+        forest(workers, build_has("sanitize=none") ? 11 : 6);
+}
+
+void test_tree_long(void)
+{
+    forest(1, 16);
+    forest(4, 16);
+}
+
 /* ---- the end with work left: nothing crashes, and a sanitizer finds no leak ---- */
 
 static void *for_ever(void *kind)
@@ -322,14 +384,22 @@ static void *breed(void *arg) /* spawns until it is stopped */
     return arg;
 }
 
+static uintptr_t left;
+
+static void *spawns_for_ever(void *kinds)
+{
+    for (uintptr_t k = 0; k < left; k++)
+        spawn(for_ever, k % (uintptr_t)kinds, true);
+    return NULL;
+}
+
 static int work_left(void *arg)
 {
-    const uintptr_t n = build_has("sanitize=none") ? 1000 : 300;
+    left = build_has("sanitize=none") ? 1000 : 300;
     (void)arg;
     for (int i = 0; i < 6; i++) {
         start(1 + i % 3);
-        for (uintptr_t k = 0; k < n; k++) /* most of them soon wait, or are ready all at once */
-            spawn(for_ever, i < 3 ? k : k % 2, true);
+        join(spawn(spawns_for_ever, i < 3 ? 4 : 2, false)); /* most of them soon wait, or are ready all at once */
         if (i % 2)
             spawn(breed, 0, true);
         nap_us(i < 2 ? 0 : 3000);

@@ -196,6 +196,7 @@ static int run_child(int (*fn)(void *), void *arg, char *err, size_t size, const
         _exit(fn(arg));
     }
     close(pipe_fd[1]);
+    alarm(0); /* the child has a watchdog of its own, which sees whether it works; from here it would seem to sleep */
     for (;;) {
         char piece[4096];
         ssize_t got = read(pipe_fd[0], piece, sizeof piece);
@@ -218,6 +219,7 @@ static int run_child(int (*fn)(void *), void *arg, char *err, size_t size, const
         err[length] = '\0';
     if (child > 0)
         waitpid(child, &status, 0);
+    alarm(hang_seconds);
     return status;
 }
 
