@@ -157,6 +157,7 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
     f->fn = fn;
     f->value = arg;
     f->timer.at = 0;
+    preempt_born(f);
     f->name[0] = '\0';
     if (attr != NULL && attr->name != NULL) {
         size_t n = 0;

@@ -52,6 +52,11 @@ struct fibre {
     struct tn_spinlock wait_lock; /* handed over: see waitlock.h */
 #endif
 
+#if TN_PREEMPTION
+    /* The fibre itself, and the handler that interrupts it: relaxed throughout, they are one thread. */
+    _Atomic(bool) preempt_masked, preempt_due; /* due: while it was masked, a tick would have preempted it */
+#endif
+
     struct local_block *locals; /* the fibre itself: what tn_local_set has set; NULL: nothing */
     unsigned destroyed;         /* the fibre itself: destructors called, 0 before its end */
 

@@ -34,6 +34,23 @@ static bool all_is_the_programs(const struct fibre *f, const struct tn_where *wh
     return i == n; /* else the program was called back by who may hold a lock */
 }
 
+/* Let others have the worker, if some are ready. */
+static void give_way(struct worker *w)
+{
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    struct fibre *next = NULL;
+    /* relaxed: as in must_leave(); who computes for ever is left where it is */
+    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) {
+        look_up(w);
+        next = chosen(w, TN_SCHED(cl)->next, true);
+        if (next == NULL)
+            return; /* nobody else wants it */
+    }
+    COUNT(w, COUNT_PREEMPT);
+    tn_ticks_open();
+    stop_current(w, next, AFTER_PREEMPT, TN_PREEMPTED, false);
+}
+
 /* In the signal handler, on the stack of whatever runs. */
 static void preempt(const struct tn_where *where)
 {
@@ -50,24 +67,12 @@ static void preempt(const struct tn_where *where)
     bool fresh = w->preempt_fibre != f || w->preempt_point != point;
     w->preempt_fibre = f;
     w->preempt_point = point;
-    if (fresh || !all_is_the_programs(f, where))
+    if (fresh)
         return;
-    struct cluster *cl = cluster_of(w->pub.cluster);
-    struct fibre *next = NULL;
-    /* relaxed: as in must_leave(); who computes for ever is left where it is */
-    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) {
-        look_up(w);
-        next = preempted_turn(w);
-        if (next == NULL)
-            next = fibre_of(TN_SCHED(cl)->next(&w->pub, true));
-        if (next == NULL)
-            next = preempted_next(w);
-        if (next == NULL)
-            return; /* nobody else wants it */
-    }
-    COUNT(w, COUNT_PREEMPT);
-    tn_ticks_open();
-    stop_current(w, next, AFTER_PREEMPT, TN_PREEMPTED, false);
+    if (atomic_load_explicit(&f->preempt_masked, memory_order_relaxed)) /* relaxed: of this thread */
+        atomic_store_explicit(&f->preempt_due, true, memory_order_relaxed);
+    else if (all_is_the_programs(f, where))
+        give_way(w);
 }
 
 int preempt_ready(size_t room)
@@ -78,6 +83,32 @@ int preempt_ready(size_t room)
         return EINVAL;
     }
     return tn_ticks_ready(preempt);
+}
+
+/* No more is needed to set it: the handler comes between two instructions of this thread, sees what was stored, and
+ * finds that this function is not the program's. */
+TN_API __attribute__((noinline)) bool tn_preempt_mask(bool masked)
+{
+    struct worker *w = tn_self();
+    struct fibre *f = w != NULL ? w->current : NULL;
+    if (f == NULL)
+        return false;
+    /* relaxed, all: see fibre.preempt_masked */
+    bool was = atomic_load_explicit(&f->preempt_masked, memory_order_relaxed);
+    atomic_store_explicit(&f->preempt_masked, masked, memory_order_relaxed);
+    if (!masked && atomic_load_explicit(&f->preempt_due, memory_order_relaxed)) {
+        atomic_store_explicit(&f->preempt_due, false, memory_order_relaxed);
+        give_way(w);
+    }
+    return was;
+}
+
+#else
+
+TN_API bool tn_preempt_mask(bool masked)
+{
+    (void)masked;
+    return false;
 }
 
 #endif

@@ -37,6 +37,13 @@ static inline void preempt_runs(struct worker *w)
         tn_ticks_resume(&w->ticks_of);
 }
 
+/* relaxed: ready() publishes the fibre */
+static inline void preempt_born(struct fibre *f)
+{
+    atomic_store_explicit(&f->preempt_masked, false, memory_order_relaxed);
+    atomic_store_explicit(&f->preempt_due, false, memory_order_relaxed);
+}
+
 static inline size_t preempted_count(const struct worker *w)
 {
     return w->preempted.count;
@@ -82,6 +89,10 @@ static inline void preempt_end(struct worker *w)
 static inline void preempt_runs(struct worker *w)
 {
     (void)w;
+}
+static inline void preempt_born(struct fibre *f)
+{
+    (void)f;
 }
 static inline size_t preempted_count(const struct worker *w)
 {

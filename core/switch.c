@@ -236,31 +236,29 @@ static inline bool before_next(struct worker *w, bool *fair)
     return true;
 }
 
-/* The next fibre for w, whose current one is about to stop; NULL: w's own loop shall search. */
-static inline struct fibre *next_fibre(struct worker *w, bool fair)
+/* What the module chooses, or one whom it does not have since it was preempted here: at its turn, or if there is no other. */
+static inline struct fibre *chosen(struct worker *w, struct tn_fibre *(*next)(struct tn_worker *, bool), bool fair)
 {
-    if (!before_next(w, &fair))
-        return NULL;
     struct fibre *f = fair ? preempted_turn(w) : NULL;
     if (f != NULL)
         return f;
-    f = fibre_of(TN_SCHED(cluster_of(w->pub.cluster))->next(&w->pub, fair));
+    f = fibre_of(next(&w->pub, fair));
     return f != NULL || !TN_PREEMPTION ? f : preempted_next(w);
+}
+
+/* The next fibre for w, whose current one is about to stop; NULL: w's own loop shall search. */
+static inline struct fibre *next_fibre(struct worker *w, bool fair)
+{
+    return before_next(w, &fair) ? chosen(w, TN_SCHED(cluster_of(w->pub.cluster))->next, fair) : NULL;
 }
 
 /* The same for one that yields; NULL: it goes on. */
 static inline struct fibre *next_of_yield(struct worker *w, bool fair)
 {
-    struct cluster *cl = cluster_of(w->pub.cluster);
-    if (TN_SCHED(cl)->next_of_yield == NULL)
-        return next_fibre(w, fair);
     if (!before_next(w, &fair))
         return NULL;
-    struct fibre *f = fair ? preempted_turn(w) : NULL;
-    if (f != NULL)
-        return f;
-    f = fibre_of(TN_SCHED(cl)->next_of_yield(&w->pub, fair));
-    return f != NULL || !TN_PREEMPTION ? f : preempted_next(w);
+    const struct tn_scheduler *sched = TN_SCHED(cluster_of(w->pub.cluster));
+    return chosen(w, sched->next_of_yield != NULL ? sched->next_of_yield : sched->next, fair);
 }
 
 /* Stop the current fibre, go on with `next` or, if that is NULL, in the worker's loop. */

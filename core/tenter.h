@@ -223,6 +223,13 @@ TN_API int *tn_errno(void);
 TN_API void tn_yield(void);
 TN_API void tn_yield_hard(void);
 
+/* While it is masked the calling fibre is not preempted (docs/preemption.md), also after it has waited or migrated; what
+ * came too early takes effect when the mask is lifted. For a section in which it holds what another fibre of the worker
+ * would block the thread for, as a lock of the C library, or has to be alone on its worker. Returns what was set before,
+ * to be set again. Who: any (no fibre, or a build that never preempts: false, and nothing is done). Blocks: no; to lift
+ * the mask may let others run, as being preempted does, and the caller stays on its worker. */
+TN_API bool tn_preempt_mask(bool masked);
+
 /* Suspend the calling fibre until `deadline`, or for `ns`. A deadline in the past is a soft yield.
  * Who: fibre. Blocks. Errors: EPERM; ECANCELED when `token` fires first; ENOMEM as tn_wait. */
 TN_API int tn_sleep_until(tn_time deadline, struct tn_token *token);
@@ -351,7 +358,7 @@ struct tn_counter {
     const char *help;
     uint64_t value;
 };
-#define TN_COUNTERS_MAX 48
+#define TN_COUNTERS_MAX 64
 TN_API size_t tn_counters(const tn_cluster *cluster, struct tn_counter out[TN_COUNTERS_MAX]);
 
 /* Write to the descriptor `fd` what each worker of each runtime does, what its queues hold, and of each fibre its name,

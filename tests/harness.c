@@ -96,12 +96,26 @@ static void before_each(void)
 
 /* ---- checks ---- */
 
+/* For whoever uses the lock: a fibre that is preempted with it would leave it to a worker that waits for it. */
+static bool take(void)
+{
+    bool masked = tn_preempt_mask(true);
+    pthread_mutex_lock(&lock);
+    return masked;
+}
+
+static void let_go(bool masked)
+{
+    pthread_mutex_unlock(&lock);
+    tn_preempt_mask(masked);
+}
+
 bool harness_check(bool good, const char *text, const char *file, unsigned line)
 {
-    pthread_mutex_lock(&lock);
+    bool masked = take();
     CU_assertImplementation(good, line, text, file, "", CU_FALSE);
     all_good = all_good && good;
-    pthread_mutex_unlock(&lock);
+    let_go(masked);
     return good;
 }
 
@@ -116,11 +130,11 @@ void harness_note(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    pthread_mutex_lock(&lock);
+    bool masked = take();
     fputs("\n    ", stdout);
     vprintf(format, args);
     fflush(stdout);
-    pthread_mutex_unlock(&lock);
+    let_go(masked);
     va_end(args);
 }
 
@@ -159,9 +173,9 @@ uint64_t harness_seed(void)
 
 bool harness_round(uint64_t of_round)
 {
-    pthread_mutex_lock(&lock);
+    bool masked = take();
     bool go_on = all_good;
-    pthread_mutex_unlock(&lock);
+    let_go(masked);
     if (go_on) {
         seed = of_round;
         harness_watchdog(patience());

@@ -15,7 +15,7 @@ static volatile unsigned long wrong;
 
 /* ---- not now ---- */
 
-static volatile unsigned progress;
+static volatile unsigned progress, guarded;
 static volatile bool done;
 
 /* In the library, and called back by it, until another thread has counted on; then in the program. */
@@ -89,6 +89,100 @@ static void test_deep(void)
     join(g);
     CHECK_EQUAL(tn_stop(rt), 0);
 }
+
+/* ---- not while it is masked ---- */
+
+static volatile bool other_ran, masks[6];
+
+/* Until another thread has counted on once more, which takes it many periods. */
+static void spin_to(unsigned n)
+{
+    while (progress < n)
+        ;
+}
+
+static void *is_masked(void *arg)
+{
+    masks[0] = tn_preempt_mask(true);
+    masks[1] = tn_preempt_mask(true);
+    spin_to(1);
+    tn_sleep(1000); /* others run; the mask stays */
+    done = true;
+    spin_to(2);
+    masks[2] = other_ran;
+    masks[3] = tn_preempt_mask(false);
+    masks[4] = other_ran; /* it was due */
+    masks[5] = tn_preempt_mask(true);
+    return arg; /* masked: whoever has its stack next is not */
+}
+
+static void *runs_beside(void *arg)
+{
+    while (!done) /* until the other one has slept, and is masked again */
+        tn_yield();
+    other_ran = true;
+    return arg;
+}
+
+static void test_masked(void)
+{
+    tn_runtime *rt = start(1);
+    volatile bool flag = false;
+    progress = 0;
+    done = other_ran = false;
+    tn_fibre *f = spawn(rt, is_masked, NULL), *other = spawn(rt, runs_beside, NULL);
+    for (unsigned i = 1; i <= 2; i++) {
+        nap_us(20 * PERIOD_US);
+        CHECK(!other_ran);
+        CHECK_EQUAL(done, i == 2);
+        progress = i;
+        CHECK(i == 2 || EVENTUALLY(done));
+    }
+    join(f);
+    join(other);
+    static const bool wanted[6] = {false, true, false, true, true, false};
+    for (unsigned i = 0; i < 6; i++)
+        CHECK_EQUAL(masks[i], wanted[i]);
+    f = spawn(rt, until_set, (void *)(uintptr_t)&flag);
+    other = spawn(rt, until_set, (void *)(uintptr_t)&flag);
+    join(spawn(rt, set, (void *)(uintptr_t)&flag));
+    join(f);
+    join(other);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* A lock of the C library, for which every fibre of the worker would block the thread that has it. */
+static pthread_mutex_t theirs = PTHREAD_MUTEX_INITIALIZER;
+
+static void *locks_theirs(void *arg)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        bool masked = tn_preempt_mask(true);
+        pthread_mutex_lock(&theirs);
+        for (unsigned k = 0; k < 1000000; k++)
+            __asm__ volatile("");
+        guarded++;
+        pthread_mutex_unlock(&theirs);
+        tn_preempt_mask(masked);
+    }
+    return arg;
+}
+
+static void test_pthread_mutex(void)
+{
+    tn_runtime *rt = start(1);
+    tn_fibre *f[4];
+    guarded = 0;
+    for (unsigned i = 0; i < 4; i++)
+        f[i] = spawn(rt, locks_theirs, NULL);
+    for (unsigned i = 0; i < 4; i++)
+        join(f[i]);
+    CHECK_EQUAL(guarded, 80);
+    CHECK(!counting() || counter(tn_cluster_first(rt), "preempt") > 0);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* ---- injected ---- */
 
 static void *gets_thread(void *to)
 {
@@ -167,7 +261,7 @@ static void test_malloc(void)
 
 /* The runtime's own sections, all of them that fibres come to. */
 static tn_mutex mutex;
-static volatile unsigned guarded, turns_of[FIBRES];
+static volatile unsigned turns_of[FIBRES];
 
 static void *nothing(void *arg)
 {
@@ -221,6 +315,8 @@ static void test_runtime(void)
 static const struct test tests[] = {
     {"not inside a library, nor called back by one", test_library},
     {"not where the stack is too deep to look through", test_deep},
+    {"not while it is masked", test_masked},
+    {"nor while it has a lock of the C library, if it is masked", test_pthread_mutex},
     {"not inside malloc", test_malloc},
     {"not inside the runtime", test_runtime},
 };

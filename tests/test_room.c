@@ -177,12 +177,17 @@ static size_t status_of(const char *key)
 }
 
 static tn_waiter waiters[CROWD];
+static atomic_uint waiting;
+
+static void publish(tn_waiter w, void *arg)
+{
+    *(tn_waiter *)arg = w;
+    atomic_fetch_add(&waiting, 1);
+}
 
 static void *waits(void *arg)
 {
-    tn_waiter *w = arg;
-    *w = tn_wait_prepare();
-    tn_wait(TN_FOREVER, NULL);
+    tn_suspend(publish, arg, TN_FOREVER, NULL);
     return arg;
 }
 
@@ -198,13 +203,13 @@ static void *crowd_main(void *arg)
     uint64_t seed = harness_seed();
     unsigned guards = 0, open = 0;
     CHECK_EQUAL(pipe(fd), 0);
-    memset(waiters, 0, sizeof waiters);
+    atomic_store(&waiting, 0);
     memset(crowd, 0, sizeof crowd);
     size_t before = status_of("RssAnon:");
     for (int i = 0; i < CROWD; i++)
         if (!CHECK_EQUAL(tn_spawn(&crowd[i], NULL, waits, &waiters[i]), 0))
             return arg;
-    while (waiters[CROWD - 1].fibre == NULL)
+    while (atomic_load(&waiting) < CROWD)
         tn_yield();
     for (int i = 0; i < 8; i++)
         tn_yield();

@@ -29,6 +29,7 @@ VARIANTS: dict[str, list[str]] = {
     "several": ["-Dschedulers=fifo,lifo,hybrid,sharded,multiq,staged,pushing,skeleton,yields"],
     "plugin": ["-Dschedulers=plugin,fifo"],
     "fixed": ["-Dschedulers=fifo:private=16:steal=one"],
+    "preemption": ["-Dpreemption=true"],  # every 60 us, where the library is not linked in
     "debug": ["-Dbuildtype=debug"],
     "lto": ["-Doptimization=3", "-Db_lto=true"],
     "clang": ["-Dtimers=wheel"],
