@@ -94,7 +94,8 @@ static inline __attribute__((always_inline)) void exit_fibre(struct worker *w, v
 {
     struct fibre *self = w->current;
     self->value = value;
-    if (__builtin_expect(((uintptr_t)self->locals | (uintptr_t)self->cleanups | (uintptr_t)self->scope) != 0, 0))
+    if (__builtin_expect(
+            ((uintptr_t)self->locals | (uintptr_t)self->cleanups | (uintptr_t)self->scope | self->has) != 0, 0))
         w = settle(self, value);
     struct fibre *next = next_fibre(w, false);
     uintptr_t joiner = tn_joinword_look(&self->join);

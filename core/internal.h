@@ -59,6 +59,7 @@ struct fibre {
 
     struct local_block *locals; /* the fibre itself: what tn_local_set has set; NULL: nothing */
     unsigned destroyed;         /* the fibre itself: destructors called, 0 before its end */
+    unsigned has;               /* the fibre itself: mutexes that know it as their owner */
 
     struct tn_exceptions exceptions; /* while it is off a worker */
 

@@ -97,6 +97,10 @@ static __attribute__((noinline)) struct worker *settle(struct fibre *self, const
     }
     if (self->locals != NULL)
         locals_end(self);
+    if (self->has != 0) {
+        tn_message("tenter: fibre '%s' has ended and left %u of its mutexes locked", self->name, self->has);
+        self->has = 0;
+    }
     if (s != NULL) {
         if (s->groups != NULL)
             tn_die("tenter: fibre '%s' has ended, but not closed a group that it opened", self->name);

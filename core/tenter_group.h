@@ -8,10 +8,11 @@
  * follow; members that have not begun begin, so that they can free their argument. A group's deadline, or that of a group
  * around it if that is earlier, ends them with ETIMEDOUT. What is there at once is had all the same.
  *
- * What is cancelled: every wait that can tell it: all functions that take a token, tn_wait, tn_suspend, tn_sleep, tn_join,
- * tn_sem_wait, tn_cond_wait (which has the mutex again when it returns), tn_latch_wait, tn_barrier_wait. No others, since
- * programs do not look at what they return: tn_mutex_lock, tn_rwlock_rdlock, tn_rwlock_wrlock, tn_local_mutex_lock,
- * tn_once_do, tn_promise_get, tn_blocking.
+ * What is cancelled: every wait that can tell it: all functions that take a token, tn_suspend, tn_sleep, tn_join,
+ * tn_sem_wait, tn_cond_wait (which has the mutex again when it returns), tn_latch_wait, tn_barrier_wait, tn_channel_send,
+ * tn_channel_receive, tn_spawn under TN_FULL_WAIT. No others, since programs do not look at what they return:
+ * tn_mutex_lock, tn_rwlock_rdlock, tn_rwlock_wrlock, tn_local_mutex_lock, tn_once_do, tn_promise_get, tn_blocking,
+ * tn_group_close. docs/groups.md has the table.
  *
  * A fibre that is told so ends: by returning, or from anywhere by tn_exit, which runs its clean-up handlers. Nothing is
  * taken from it by force: it gives back what it holds itself, or in a handler.

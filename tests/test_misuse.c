@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "tenter_group.h"
 
 static tn_runtime *start(int64_t workers)
 {
@@ -259,6 +260,54 @@ static void knobs(void)
     }
 }
 
+/* ---- mutexes that are left locked ---- */
+
+static tn_mutex left[3], given_back;
+
+static void gives_back(void *m)
+{
+    tn_mutex_unlock(m);
+}
+
+static void *leaves_locked(void *arg)
+{
+    struct tn_cleanup c;
+    tn_cleanup_push(&c, gives_back, &given_back);
+    for (unsigned i = 0; i < 3; i++)
+        tn_mutex_lock(&left[i]);
+    tn_mutex_lock(&given_back);
+    tn_mutex_lock(&left[1]); /* once more: still one */
+    tn_mutex_unlock(&left[0]);
+    tn_mutex_trylock(&left[0]);
+    int rc = tn_sleep_until(TN_FOREVER, NULL);
+    (void)arg;
+    tn_exit(TN_ERROR(rc));
+}
+
+static int cancel_with_mutexes(void *arg)
+{
+    static const int kinds[] = {TN_MUTEX_RECURSIVE, TN_MUTEX_RECURSIVE, TN_MUTEX_NORMAL};
+    tn_runtime *rt = start(2);
+    tn_group g;
+    (void)arg;
+    for (unsigned i = 0; i < 3; i++)
+        tn_mutex_init(&left[i], &(struct tn_mutex_attr){.kind = kinds[i]});
+    tn_mutex_init(&given_back, &(struct tn_mutex_attr){.kind = TN_MUTEX_CHECKED});
+    tn_group_open(&g, TN_FOREVER);
+    tn_spawn(NULL, &(struct tn_attr){.runtime = rt, .group = &g, .name = "leaves"}, leaves_locked, NULL);
+    tn_group_cancel(&g);
+    int rc = tn_group_close(&g);
+    return tn_stop(rt) == 0 && rc == ECANCELED ? 0 : 1;
+}
+
+/* One that does not know its owner is not counted. */
+static void mutexes_left(void)
+{
+    char err[1024];
+    CHECK(exited(harness_child(cancel_with_mutexes, NULL, err, sizeof err), 0));
+    CHECK(strstr(err, "fibre 'leaves' has ended and left 2 of its mutexes locked\n") != NULL);
+}
+
 int main(void)
 {
     static const struct test tests[] = {
@@ -270,6 +319,7 @@ int main(void)
         {"a destructor that sets, and exits", destructor_exits},
         {"peak of unusual stacks", peak_of_ended},
         {"numbers in knobs", knobs},
+        {"mutexes that a cancelled fibre leaves locked", mutexes_left},
     };
     return HARNESS_RUN("misuse", tests);
 }

@@ -99,17 +99,9 @@ static int spin(struct tn_mutexword *m, uint64_t mine, unsigned turns, tn_time d
     return EBUSY;
 }
 
-static __attribute__((noinline)) int lock_slow(struct tn_mutexword *m, tn_time deadline, tn_token *token)
+/* Not the caller's yet. */
+static int get(struct tn_mutexword *m, unsigned design, uint64_t mine, tn_time deadline, tn_token *token)
 {
-    /* relaxed: kind and design never change, and an owner that is the caller is so for good */
-    uint64_t w = atomic_load_explicit(&m->word, memory_order_relaxed), mine = 0;
-    unsigned design = design_of(w);
-    if (kind_of(w) != TN_MUTEX_NORMAL) {
-        mine = caller();
-        int rc = again(m, w, mine);
-        if (rc != EBUSY)
-            return rc;
-    }
     if (tn_mutexword_try(m, mine))
         return 0;
     if (design == TN_MUTEX_SPIN)
@@ -129,6 +121,22 @@ static __attribute__((noinline)) int lock_slow(struct tn_mutexword *m, tn_time d
             return rc;
         }
     }
+}
+
+static __attribute__((noinline)) int lock_slow(struct tn_mutexword *m, tn_time deadline, tn_token *token)
+{
+    /* relaxed: kind and design never change, and an owner that is the caller is so for good */
+    uint64_t w = atomic_load_explicit(&m->word, memory_order_relaxed), mine = 0;
+    if (kind_of(w) != TN_MUTEX_NORMAL) {
+        mine = caller();
+        int rc = again(m, w, mine);
+        if (rc != EBUSY)
+            return rc;
+    }
+    int rc = get(m, design_of(w), mine, deadline, token);
+    if (rc == 0 && mine != 0)
+        tn_has(1);
+    return rc;
 }
 
 TN_API __attribute__((noinline)) int tn_mutex_lock(tn_mutex *m)
@@ -160,7 +168,11 @@ TN_API __attribute__((noinline)) int tn_mutex_trylock(tn_mutex *m)
         if (rc != EBUSY)
             return rc == EDEADLK ? EBUSY : rc;
     }
-    return tn_mutexword_try(word_of(m), mine) ? 0 : EBUSY;
+    if (!tn_mutexword_try(word_of(m), mine))
+        return EBUSY;
+    if (mine != 0)
+        tn_has(1);
+    return 0;
 }
 
 static bool hands_over(const struct tn_node *node, unsigned design)
@@ -180,6 +192,7 @@ static __attribute__((noinline)) int unlock_slow(struct tn_mutexword *m)
             return 0;
         }
         gone = OWNER_ALL;
+        tn_has(-1);
     }
     tn_resume(tn_mutexword_release(m, gone, hands_over, design_of(w)));
     return 0;

@@ -35,6 +35,13 @@ int tn_node_wait(struct tn_node *node, const char *what, const void *object, tn_
     return tn_wait(deadline, token);
 }
 
+void tn_has(int more)
+{
+    struct worker *w = tn_self();
+    if (w != NULL)
+        w->current->has += (unsigned)more;
+}
+
 uint64_t tn_waiting_random(const void *near)
 {
     struct worker *w = tn_self();

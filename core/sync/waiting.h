@@ -40,6 +40,9 @@ static inline struct tn_scope *tn_scope_self(void)
     return w != NULL ? w->current->scope : NULL;
 }
 
+/* The calling fibre has so many more mutexes that know their owner, or fewer: what it has at its end is reported. */
+void tn_has(int more);
+
 /* For a choice: a fibre's follows from its worker's seed, a thread has none and takes the clock. */
 uint64_t tn_waiting_random(const void *near);
 
