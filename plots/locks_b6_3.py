@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Iterator
 
@@ -13,7 +14,7 @@ from matplotlib.lines import Line2D
 import style
 import curves
 import factors
-from experiments.models import locks
+from experiments.models import contenders, locks
 from experiments.runner import stats
 
 NAME = "locks_b6_3"
@@ -26,10 +27,12 @@ INK = "#000000"
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
     """A model has no dimension: what tells one picture from another is the locks, and `other` in critical sections."""
-    frame = frame[frame["metric"].eq("throughput")].dropna(subset=FACTORS)
+    frame = contenders.named(frame[frame["metric"].eq("throughput")]).dropna(subset=FACTORS)
     lasts = frame["critical"].map(style.nanoseconds)
     told = frame["critical"].nunique() > 1
-    return frame.assign(label=frame["series"].astype(str) + (", " + lasts if told else ""),
+    who = frame["series"].where(frame["runtime"].eq("model"), frame["who"])
+    who = who + frame["runtime"].map(lambda r: ", simulated" if r == "simulate" else "")
+    return frame.assign(label=who + (", " + lasts if told else ""),
                         ratio=(frame["other"] / frame["critical"]).round(6))
 
 
@@ -67,8 +70,19 @@ def draw_panel(ax: Axes, said: pd.DataFrame, seen: pd.DataFrame, labels: list[st
     ax.set_title(title)
 
 
-def draw(path: Path, out: Path) -> None:
+def read(path: Path) -> curves.Data:
+    """With what was measured, where what is simulated lies inside it (`reproduce` puts it there)."""
     data = factors.read(path, PROGRAM, "workers", prepare, ())
+    beside = path.parent.parent / path.name
+    if path.parent.name != "sim" or not beside.exists():
+        return data
+    measured = factors.read(beside, PROGRAM, "workers", prepare, ())
+    return replace(data, frame=pd.concat([measured.frame, data.frame], ignore_index=True),
+                   labels=[*measured.labels, *data.labels])
+
+
+def draw(path: Path, out: Path) -> None:
+    data = read(path)
     parts, rows = [], []
     for (number, ratio), part in data.frame.groupby(["locks", "ratio"]):
         loop = locks.Loop(int(number), 1.0, float(ratio))

@@ -135,6 +135,18 @@ static void free_core(struct sim_thread *t)
     }
 }
 
+/* All others that have a core have come at least as far as who asks. */
+uint64_t sim_used(void)
+{
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < sim_processors; i++) {
+        used += sim_cores[i].busy;
+        if (on_core[i] != NULL && sim_now > on_core[i]->since)
+            used += sim_now - on_core[i]->since;
+    }
+    return used;
+}
+
 static bool wanted(uint32_t core)
 {
     for (uint32_t i = 0; i < n_waiting; i++)

@@ -264,6 +264,8 @@ bool sim_named(uintptr_t line, size_t *offset, size_t *bytes, uintptr_t *from, u
 
 /* ---- where.c: where virtual time went ---- */
 
+uint64_t sim_used(void); /* by all threads: for so long they have had cores (engine.c) */
+
 struct sim_account {
     uint64_t on_core, stall,
         kernel;      /* of a thread: had a core; of that, waited for lines; in what the kernel costs */

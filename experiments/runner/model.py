@@ -7,6 +7,7 @@ import json
 import re
 from itertools import chain, product
 from pathlib import Path
+from typing import Iterator
 
 from experiments.models import locks
 
@@ -96,8 +97,24 @@ def table(loop: locks.Loop, threads: list[int]) -> list[str]:
     return [*out, f"   limit{most:>15.2f} {most:>8.2f} {most:>9.2f}"]
 
 
-def write(loop: locks.Loop, threads: list[int], folder: Path) -> None:
-    """Points in the columns that figures read (docs/results.md)."""
+#: row B6.2: figure 6.2, and one point for the limit
+FIGURES = {"locks": (locks.Loop(16, 1e4, 1e4), [1, 2, 4, 8, 12, 16, 24, 32, 48, 64], 4096)}
+
+
+def figure_of(name: str, folder: Path) -> None:
+    """What a row that is computed needs: both models, and where they go for ever more threads."""
+    loop, threads, far = FIGURES[name]
+    write(loop, threads, folder, far)
+
+
+def _models(loop: locks.Loop, threads: list[int]) -> Iterator[tuple[int, str, str, str, float]]:
+    for n in threads:
+        for name, rate in (("probabilistic", locks.throughput(loop, n)), ("mva", locks.mva(loop, n).throughput)):
+            yield n, name, "utilisation", "1", locks.utilisation(loop, rate)
+
+
+def write(loop: locks.Loop, threads: list[int], folder: Path, far: int | None = None) -> None:
+    """Points in the columns that figures read (docs/results.md): the loop played, and what both models say."""
     if (folder / "rows.jsonl").exists():
         raise Stop(f"model: --out {folder}: results of a run are there; give a folder of its own")
     said = {"matrix": "none: ./tenter model locks", "machine": "computed, not measured"}
@@ -107,10 +124,12 @@ def write(loop: locks.Loop, threads: list[int], folder: Path) -> None:
         with open(folder / "tidy.csv", "w", encoding="utf-8", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(COLUMNS)
-            for order, (block, n) in enumerate(product(range(BLOCKS), threads)):
-                rows.writerow([f"locks-{n}", block, order, order, 0, "ok", n, loop.locks, loop.critical, loop.other,
-                               "locks", "constant times", "model", False, "throughput", "1/s",
-                               1e9 * _played(loop, n, block + 1)])
+            played = ((block, n, "constant times", "throughput", "1/s", 1e9 * _played(loop, n, block + 1))
+                      for block, n in product(range(BLOCKS), threads))
+            said = ((0, *point) for point in _models(loop, [*threads, *([far] if far else [])]))
+            for order, (block, n, series, metric, unit, value) in enumerate(chain(played, said)):
+                rows.writerow([f"{series}-{n}", block, order, order, 0, "ok", n, loop.locks, loop.critical, loop.other,
+                               "locks", series, "model", False, metric, unit, value])
     except OSError as error:
         raise Stop(f"model: --out {folder}: {error.strerror}") from error
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from . import claims, figures, points, stats, tidy
+from . import claims, figures, model, points, stats, tidy
 from .arguments import Parser
 from .errors import GOOD, INCOMPLETE, INTERRUPTED, UNSUPPORTED, WRONG, Stop, nearest
 
@@ -23,8 +23,8 @@ COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_
            ("p99", "latency_p99_ns"), ("p99.99", "latency_p99_99_ns"), ("retries", "retries"),
            ("steals", "counter_steal_try"), ("that hit", "counter_steal_hit"),
            ("stalls an instruction", "sim_stalls_per_instruction"),
-           ("a line", "line"), ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
-           ("cpu an arrival", "cpu"), ("idle share", "idle_share"),
+           ("a line", "line"), ("working", "utilisation"), ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
+           ("cpu each", "cpu"), ("idle share", "idle_share"),
            ("at home", "at_home"), ("moves", "moves"), ("imbalance", "imbalance"),
            ("made again", "create_again"), ("made first", "create_first"),
            ("instructions a switch", "yield_instructions"),
@@ -37,6 +37,8 @@ SAID = ("scheduler", "program", "param_program")
 PERCENTILE = re.compile(r"(\w+?)_p([0-9_]+)_ns")
 #: behind an interval of fewer than stats.FEW blocks
 FEW_MARK = "†"
+#: what a results folder has: the record of runs, or (a row that is computed) its table alone
+KEPT = ("rows.jsonl", "tidy.csv")
 #: docs/sources.md says it in full
 WORKS = ("M Modelski (draft on schedulers), B Barghi, A Qin (Arachne), E Gaud et al. (Mely), "
          "H Morrison (Hanging by a Thread); in full: docs/sources.md")
@@ -88,7 +90,7 @@ def main(argv: list[str]) -> int:
     code, said = GOOD, []
     for matrix, folder in _halves(row, args):
         one = GOOD if matrix is None else _measure(row, args, matrix, folder, command)
-        if one == INTERRUPTED or not (folder / "rows.jsonl").exists():
+        if one == INTERRUPTED or not (folder / KEPT[row["mode"] == "model"]).exists():
             return one or INCOMPLETE
         code = WRONG if WRONG in (one, code) else one or code
         said.append(judge(row, folder, figures_of(row, args.quick), keep=args.source is None))
@@ -107,19 +109,23 @@ def _halves(row: dict[str, Any], args: argparse.Namespace) -> list[tuple[str | N
     """What is measured and what is simulated, each with its matrix (None: it is there already) and a
     folder of its own: where a row has both, the simulated one lies inside the other."""
     if args.source is not None:
-        found = [f for f in (args.source, args.source / "sim") if (f / "rows.jsonl").exists()]
+        kept = KEPT[row["mode"] == "model"]
+        found = [f for f in (args.source, args.source / "sim") if (f / kept).exists()]
         if not found:
-            raise Stop(f"--from {args.source}: no rows.jsonl there")
+            raise Stop(f"--from {args.source}: no {kept} there")
         return [(None, folder) for folder in found]
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     folder: Path = args.out or ROOT / "results" / f"{row['id']}-{stamp}"
     both = "matrix" in row and "sim" in row
     return [(row[key], folder / "sim" if both and key == "sim" else folder)
-            for key in ("matrix", "sim") if key in row]
+            for key in ("matrix", "sim", "model") if key in row]
 
 
 def _measure(row: dict[str, Any], args: argparse.Namespace, matrix: str, folder: Path,
              command: str) -> int:
+    if row["mode"] == "model":
+        model.figure_of(matrix, folder)
+        return GOOD
     from . import run                                   # needs a build; --list and --from do not
     folder.parent.mkdir(parents=True, exist_ok=True)
     outcome = run.run([matrix, "--out", str(folder), *(["--quick"] if args.quick else [])],
@@ -143,7 +149,9 @@ def figures_of(row: dict[str, Any], quick: bool) -> list[str]:
 def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> dict[str, Any]:
     """Draws the row's figures (with `keep` those that are not drawn yet), judges its claims, writes
     verdicts.json; returns its content."""
-    table = folder / "tidy.csv" if keep and (folder / "tidy.csv").exists() else tidy.export(folder)
+    computed = row["mode"] == "model"
+    there = computed or (keep and (folder / "tidy.csv").exists())
+    table = folder / "tidy.csv" if there else tidy.export(folder)
     frame, prov = tidy.load(folder), tidy.load_provenance(folder)
     programs = sorted(set(frame["program"].dropna().astype(str)))
     drawn = figures.draw_all(names, programs, table, keep)
@@ -151,8 +159,8 @@ def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> di
     judged_by, sizes = points.of_one_size(frame, row.get("insensitive"))
     said = {
         "schema": 1, "row": row["id"], "source": row["source"], "results": str(folder),
-        "mode": "sim" if simulated else "native", "cores": prov.get("cores"), "machine": prov.get("machine"),
-        "commit": prov.get("commit"), "scale": claims.scale(row, tidy.read_jsonl(folder / "rows.jsonl")),
+        "mode": "model" if computed else "sim" if simulated else "native", "cores": prov.get("cores"), "machine": prov.get("machine"),
+        "commit": prov.get("commit"), "scale": {} if computed else claims.scale(row, tidy.read_jsonl(folder / "rows.jsonl")),
         "insensitive": sizes,
         "usable": bool(len(tidy.usable(frame))),
         "thresholds": claims.module(row["id"]).THRESHOLDS,

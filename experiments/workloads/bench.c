@@ -241,6 +241,7 @@ void bench_set_int(struct bench *b, const char *name, int64_t value)
     struct bench_option *o = must(b, name);
     o->number = value;
     o->real = (double)value;
+    o->text = o->text != NULL ? o->text : ""; /* it has a value now */
 }
 
 void bench_set_text(struct bench *b, const char *name, const char *value)

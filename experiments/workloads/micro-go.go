@@ -264,6 +264,23 @@ func measure(c microCase, warmup, reps int64, ms float64) {
 	}
 }
 
+const program = "micro-go"
+const about = "single operations of goroutines"
+const clock = "starts just before the first of a repetition's operations, stops after the last; wake_2w is the median of " +
+	"single latencies, from just before the wake-up to the first instruction of the woken"
+const histogram = "wake_2w"
+const differs = "garbage collected; preemptive; join is a channel or a WaitGroup"
+
+func declare() {
+	add(false, "case", "list", 0, 0, "all", "", "cases to run; runtime is a group")
+	add(false, "ms", "real", 0.01, 10000, "40", "ms", "about how long a repetition of a case takes")
+	add(false, "depth", "int", 1, 24, "16", "levels", "of the tree of fork_join, below its root")
+	find("case").Items = "all|runtime|neighbours"
+	for _, c := range cases {
+		find("case").Items += "|" + c.name
+	}
+}
+
 func main() {
 	parse(os.Args[1:])
 	debug.SetGCPercent(100)

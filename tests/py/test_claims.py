@@ -384,7 +384,8 @@ class Rows(unittest.TestCase):
             if row["available"]:
                 self.assertEqual(row["claims"], list(claims.module(row["id"]).CLAIMS))
                 halves = [row[key] for key in ("matrix", "sim") if key in row]
-                self.assertTrue(halves, row["id"])
+                self.assertEqual(bool(halves), "model" not in row, row["id"])
+                self.assertEqual("model" in row, row["mode"] == "model", row["id"])
                 self.assertLessEqual("sim" in row, "sim" in row["mode"], row["id"])
                 for matrix in halves:
                     self.assertTrue((ROOT / "experiments/matrices" / f"{matrix}.yaml").exists())

@@ -264,7 +264,7 @@ class B32(Case):
 class Table(Case):
     def test_factors_that_vary_tell_lines_apart(self) -> None:
         lines = reproduce.table_of(table(self.folder, arrivals(rates=(100, 1000))), "rate")
-        self.assertEqual(lines[0], ["rate", "series", "cpu an arrival", "idle share"])
+        self.assertEqual(lines[0], ["rate", "series", "cpu each", "idle share"])
         self.assertEqual([line[1] for line in lines[1:4]],
                          ["fifo, idle block", "fifo, idle spin", "fifo, idle spin-block"])
 

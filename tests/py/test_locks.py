@@ -279,7 +279,7 @@ class Figure(unittest.TestCase):
         self.assertEqual((out / "locks_b6_3.pdf").read_bytes()[:5], b"%PDF-")
         self.assertEqual((out / "locks_b6_3.png").read_bytes()[:4], b"\x89PNG")
         table = pd.read_csv(out / "locks_b6_3.table.csv")
-        self.assertEqual(set(table["series"]), {"fifo, 10 µs", "fifo, 1 ms", "probabilistic", "mva"})
+        self.assertEqual(set(table["series"]), {"fibres, 10 µs", "fibres, 1 ms", "probabilistic", "mva"})
         self.assertEqual(table["panel"].nunique(), 1)       # the models know no scale
         self.assertTrue((table["low"] <= table["median"]).all() and (table["median"] <= table["high"]).all())
 
@@ -289,7 +289,7 @@ class Figure(unittest.TestCase):
         self.assertEqual([x for x in table[table["series"].eq("mva")]["x"]], [1, 2, 3, 4])
         self.assertAlmostEqual(at("mva", 3), locks.utilisation(loop, locks.mva(loop, 3).throughput))
         self.assertAlmostEqual(at("probabilistic", 4), locks.utilisation(loop, locks.throughput(loop, 4)))
-        self.assertAlmostEqual(at("fifo, 1 ms", 4), 0.9 * at("mva", 4), delta=0.02)
+        self.assertAlmostEqual(at("fibres, 1 ms", 4), 0.9 * at("mva", 4), delta=0.02)
 
     def test_a_panel_for_each_number_of_locks(self) -> None:
         code, _said, out = self.draw([measured(w, b, n, 1e4) for b in range(3) for w in (1, 2) for n in (1, 2, 4, 16)])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The benchmark programs, run for a moment: what each option changes in their record.
 
-    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD
+    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD LOCKS [LOCKS_PEER...]
 """
 from __future__ import annotations
 
@@ -166,14 +166,33 @@ def locks(program: str) -> None:
         rate, fair = values(said, "throughput"), values(said, "fairness")
         wanted(f"locks --by {by} --design {design}: {rate}, {fair}",
                len(rate) == len(fair) == 1 and rate[0] > 0 and 0 <= fair[0] <= 1)
+        told(program, said)
     run(program, "--design", "pthread", code=2)
     run(program, "--design", "ticket", code=2)
+    said = run(program, "--critical", "300", "--duration", "0.01", "--cpu-by", "process")
+    wanted("locks: --other is as --critical", said.get("params", {}).get("other") == 300)
+
+
+def told(program: str, said: dict[str, Any]) -> None:
+    """Processor time of a turn: at least its work, which is calibrated to within a tenth."""
+    cpu = values(said, "cpu")
+    wanted(f"{program}: processor time of a turn of 400 ns {cpu}", len(cpu) == 1 and cpu[0] > 300)
+
+
+def lock_peers(programs: list[str]) -> None:
+    for program in programs:
+        said = run(program, "--workers", "2", "--fibres", "4", "--locks", "2", "--critical", "200", "--duration", "0.02")
+        rate, fair = values(said, "throughput"), values(said, "fairness")
+        wanted(f"{program}: {rate}, {fair}", len(rate) == len(fair) == 1 and rate[0] > 0 and 0 <= fair[0] <= 1)
+        told(program, said)
+        run(program, "--locks", "0", code=2)
 
 
 def main() -> int:
     yielding, arriving, packet, pthread, queue, affinity, threads, locking = sys.argv[1:9]
     crowd(threads)
     locks(locking)
+    lock_peers(sys.argv[9:])
     ways_to_yield(yielding)
     idle_workers(arriving)
     queues(queue)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-// The contract of benchmark programs (docs/results.md) for micro-go: options and output.
+// The contract of benchmark programs (docs/results.md) for those in Go: options and output. A program has the constants
+// program, about, clock, histogram (the metric whose samples are pooled) and differs, and the function declare, which adds its
+// own options.
 package main
 
 import (
@@ -15,10 +17,6 @@ import (
 	"strconv"
 	"strings"
 )
-
-const about = "single operations of goroutines"
-const clock = "starts just before the first of a repetition's operations, stops after the last; wake_2w is the median of " +
-	"single latencies, from just before the wake-up to the first instruction of the woken"
 
 type option struct {
 	Name    string      `json:"name"`
@@ -64,7 +62,7 @@ func number(name string) int64      { return int64(find(name).value) }
 func real(name string) float64      { return find(name).value }
 func listed(name, item string) bool { return strings.Contains(","+find(name).text+",", ","+item+",") }
 func usage(format string, a ...interface{}) {
-	fmt.Fprintf(os.Stderr, "micro-go: "+format+"\n", a...)
+	fmt.Fprintf(os.Stderr, program+": "+format+"\n", a...)
 	os.Exit(2)
 }
 
@@ -133,9 +131,7 @@ func assign(o *option, text string) {
 }
 
 func parse(args []string) {
-	add(false, "case", "list", 0, 0, "all", "", "cases to run; runtime is a group")
-	add(false, "ms", "real", 0.01, 10000, "40", "ms", "about how long a repetition of a case takes")
-	add(false, "depth", "int", 1, 24, "16", "levels", "of the tree of fork_join, below its root")
+	declare()
 	add(true, "workers", "int", 0, 4096, "0", "threads", "GOMAXPROCS; 0: the processors this process may use")
 	add(true, "warmup", "int", 0, 1000, "1", "repetitions", "repetitions run first, kept and flagged")
 	add(true, "reps", "int", 1, 100000, "5", "repetitions", "repetitions that count")
@@ -147,12 +143,8 @@ func parse(args []string) {
 	add(true, "list", "flag", 0, 1, "", "", "the options with type, range, default and unit, as JSON")
 	add(true, "print-config", "flag", 0, 1, "", "", "what this binary is, as JSON")
 	add(true, "help", "flag", 0, 1, "", "", "this text")
-	find("case").Items = "all|runtime|neighbours"
 	find("counters").Range = "none|perf|likwid"
 	var names []string
-	for _, c := range cases {
-		find("case").Items += "|" + c.name
-	}
 	for _, o := range options {
 		names = append(names, o.Name)
 	}
@@ -188,23 +180,23 @@ func parse(args []string) {
 	}
 	switch {
 	case find("help").given:
-		fmt.Printf("micro-go: %s\n\nClock: %s.\n\n", about, clock)
+		fmt.Printf("%s: %s\n\nClock: %s.\n\n", program, about, clock)
 		for _, o := range options {
 			fmt.Printf("  --%-14s %s\n", o.Name, o.Help)
 		}
 		os.Exit(0)
 	case find("list").given:
-		print(map[string]interface{}{"schema": 1, "program": "micro-go", "about": about, "clock": clock,
+		print(map[string]interface{}{"schema": 1, "program": program, "about": about, "clock": clock,
 			"options": options})
 		os.Exit(0)
 	case find("print-config").given:
 		print(binary())
 		os.Exit(0)
 	case find("counters").text != "none":
-		fmt.Fprintln(os.Stderr, "micro-go: no counters around Go's threads")
+		fmt.Fprintln(os.Stderr, program+": no counters around Go's threads")
 		os.Exit(77)
 	case find("pin").given:
-		fmt.Fprintln(os.Stderr, "micro-go: Go's workers cannot be pinned")
+		fmt.Fprintln(os.Stderr, program+": Go's workers cannot be pinned")
 		os.Exit(77)
 	}
 }
@@ -249,7 +241,7 @@ func binary() map[string]interface{} {
 	return map[string]interface{}{"version": version, "runtime": "go", "scheduler": nil, "knobs": struct{}{},
 		"poller": nil, "context": nil, "observe": nil, "compiler": "gc " + version,
 		"id": fmt.Sprintf("%016x", id.Sum64()), "stack": "grows", "guards": "none, stacks are checked and grow",
-		"differs": "garbage collected; preemptive; join is a channel or a WaitGroup"}
+		"differs": differs}
 }
 
 // edges gives the least and the greatest value of the HDR bucket of v (three significant figures).
@@ -281,24 +273,29 @@ func print(v interface{}) {
 		_, err = fmt.Println(string(text))
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "micro-go:", err)
+		fmt.Fprintln(os.Stderr, program+":", err)
 		os.Exit(99)
 	}
 }
 
 func table() {
-	fmt.Printf("micro-go: %s, %d workers\n", status, number("workers"))
-	for i := 0; i < len(samples); {
-		name, values := samples[i].Metric, []float64{}
-		for ; i < len(samples) && samples[i].Metric == name; i++ {
-			if !samples[i].Warmup {
-				values = append(values, samples[i].Value)
+	fmt.Printf("%s: %s, %d workers\n", program, status, number("workers"))
+	told := map[string]bool{}
+	for _, first := range samples {
+		name, unit, values := first.Metric, first.Unit, []float64{}
+		for _, s := range samples {
+			if s.Metric == name && !s.Warmup {
+				values = append(values, s.Value)
 			}
 		}
+		if told[name] || len(values) == 0 {
+			continue
+		}
+		told[name] = true
 		sort.Float64s(values)
 		n := len(values)
-		fmt.Printf("  %-24s %13.6g %13.6g %13.6g  ns  %d\n", name, (values[(n-1)/2]+values[n/2])/2, values[0],
-			values[n-1], n)
+		fmt.Printf("  %-24s %13.6g %13.6g %13.6g  %s  %d\n", name, (values[(n-1)/2]+values[n/2])/2, values[0],
+			values[n-1], unit, n)
 	}
 }
 
@@ -315,9 +312,9 @@ func finish() int {
 		}
 		params["pin"] = false
 		if find("hist").given && len(pooled) > 0 {
-			hist["wake_2w"] = map[string]interface{}{"unit": "ns", "buckets": buckets()}
+			hist[histogram] = map[string]interface{}{"unit": "ns", "buckets": buckets()}
 		}
-		print(map[string]interface{}{"schema": 1, "program": "micro-go", "status": status, "message": message,
+		print(map[string]interface{}{"schema": 1, "program": program, "status": status, "message": message,
 			"clock": clock, "load": "closed", "binary": binary(), "params": params, "seed": number("seed"),
 			"samples": samples, "hist": hist, "counters": counters})
 	} else {
