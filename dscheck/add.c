@@ -23,6 +23,7 @@ static struct {
         struct search_looks looks; /* ... there */
     } of[CANDIDATES];
     unsigned records; /* of the thread, that of the read itself included */
+    uint16_t span;    /* of the latest value: how many reads before this one belong to the loop that waits */
     /* The reads of a turn after its first one, each with a value that is tried. */
     unsigned deep;
     struct further {
@@ -143,7 +144,7 @@ static bool wait_there(unsigned t, unsigned first)
         graph_co_remove(g, k);
     graph_unread(g, k);
     s->writes = false;
-    s->kind = BOTTOM;
+    graph_turn(g, k, BOTTOM);
     if (s->rf != NIL && s->rf > k) {
         s->cause = s->rf;
         s->since = k;
@@ -152,7 +153,6 @@ static bool wait_there(unsigned t, unsigned first)
     await_put_back(t, r);
     st->used = r->at;
     st->records--;
-    graph_index(g);
     st->done = g->count[t];
     st->latest = g->last[t];
     return !exec_exhaustive() || s->rf == g->place[s->loc].last; /* what has come since then is an offer */
@@ -187,6 +187,8 @@ static void commit(void)
         uint16_t was = g->bottom[t], now = g->place[s->loc].last;
         s->kind = BOTTOM;
         s->writes = false;
+        if (look.span != 0)
+            s->span = look.span;
         s->rf = was != NIL && (now == NIL || !graph_newer(g, now, was)) ? g->slot[was].rf : now;
         g->bottom[t] = e;
         if (exec_state[t].records > 0 && exec_state[t].record[exec_state[t].records - 1].slot == e) {
@@ -248,6 +250,7 @@ static bool add_read(unsigned t)
     look.t = t;
     look.e = e;
     look.n = look.at = 0;
+    look.span = 0;
     look.latest_vain = false;
 
     uint16_t last = g->place[loc].last;
@@ -390,6 +393,8 @@ void add_looked(void)
     if (back ? look_elsewhere() : to < 0 && !c->writes && look_further())
         return;
     look.at++;
+    if (back && look.at == look.n && c->rf == search_graph->place[search_graph->slot[look.e].loc].last)
+        look.span = (uint16_t)(look.records - 1 - (unsigned)to);
     c->vain = run_options.retry_as_await && await_tried_retry(t);
     c->sleeps = back && c->looks.n > 0;
     c->waits = (back && !c->sleeps) || c->vain;

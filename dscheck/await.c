@@ -42,18 +42,18 @@ static bool undone(const struct state *s, unsigned since)
     return true;
 }
 
-static bool same(unsigned t, const struct record *r)
+static inline bool same(const struct state *s, const char *sp, const struct record *r)
 {
-    const struct state *s = &exec_state[t];
-    const char *sp = in_thread[t].sp;
     return r->sp == sp && r->q.at == s->q.at && r->q.op == s->q.op && memcmp(s->kept + r->at, sp, r->bytes) == 0 &&
            undone(s, r->undos);
 }
 
 bool await_seen(unsigned t)
 {
-    for (unsigned i = 0; i < exec_state[t].records; i++)
-        if (same(t, &exec_state[t].record[i]))
+    const struct state *s = &exec_state[t];
+    const char *sp = in_thread[t].sp;
+    for (unsigned i = 0; i < s->records; i++)
+        if (same(s, sp, &s->record[i]))
             return true;
     return false;
 }
@@ -84,8 +84,9 @@ static bool repeats(const struct state *s, unsigned from)
 int await_came_back(unsigned t)
 {
     const struct state *s = &exec_state[t];
+    const char *sp = in_thread[t].sp;
     for (unsigned i = 0; i < s->records; i++)
-        if (same(t, &s->record[i]) && repeats(s, i))
+        if (same(s, sp, &s->record[i]) && repeats(s, i))
             return (int)i;
     return -1;
 }

@@ -130,6 +130,27 @@ void graph_index(struct frame *g)
     }
 }
 
+void graph_turn(struct frame *g, uint16_t e, enum slot_kind kind)
+{
+    struct slot *s = &g->slot[e];
+    unsigned t = s->tid;
+    if (s->kind == kind)
+        return;
+    s->kind = (uint8_t)kind;
+    uint16_t last = e;
+    if (kind == EVENT) {
+        g->count[t]++;
+    } else if (--g->count[t] == 0) {
+        last = NIL;
+    } else {
+        do
+            last--;
+        while (g->slot[last].kind != EVENT || g->slot[last].tid != t);
+    }
+    g->last[t] = last;
+    g->bottom[t] = kind == EVENT ? NIL : e;
+}
+
 void graph_porf(struct frame *g, uint16_t e)
 {
     struct slot *s = &g->slot[e];
@@ -348,15 +369,21 @@ const char *op_name(unsigned op)
 
 /* ---- the model ---- */
 
-/* Everything that must come before write w of a location has come: its predecessor, and who reads that. */
-static bool write_ready(const struct frame *g, uint16_t w, const uint16_t done[])
+/* Whether all that must come before e has come: what it follows or reads; of a write, its predecessor and who reads that. */
+static bool may_come(const struct frame *g, uint16_t e, uint16_t follows, const bool come[])
 {
-    const struct slot *s = &g->slot[w];
-    if (s->before != NIL && g->slot[s->before].idx >= done[g->slot[s->before].tid])
+    const struct slot *s = &g->slot[e];
+    if (follows != NIL && !come[follows])
         return false;
-    uint16_t r = s->before == NIL ? g->place[s->loc].readers : g->slot[s->before].readers;
-    for (; r != NIL; r = g->slot[r].reader)
-        if (r != w && g->slot[r].idx >= done[g->slot[r].tid])
+    if (s->reads && s->rf != NIL && !come[s->rf])
+        return false;
+    if (!s->writes || s->loc == NIL)
+        return true;
+    if (s->before != NIL && !come[s->before])
+        return false;
+    for (uint16_t r = s->before == NIL ? g->place[s->loc].readers : g->slot[s->before].readers; r != NIL;
+         r = g->slot[r].reader)
+        if (r != e && !come[r])
             return false;
     return true;
 }
@@ -374,13 +401,15 @@ static void write_hb(struct frame *g, struct slot *s, uint16_t w)
 static int sc_order(struct frame *g, uint16_t *order)
 {
     static uint16_t next_of[SLOTS_MAX];
-    uint16_t next[IN_THREADS], tail[IN_THREADS], done[IN_THREADS] = {0}, prev[IN_THREADS];
+    static bool come[SLOTS_MAX];
+    uint16_t next[IN_THREADS], tail[IN_THREADS], follows[IN_THREADS];
     uint32_t events = 0, n = 0;
     unsigned threads = 0;
 
     memset(next, 0xff, sizeof(next));
     memset(tail, 0xff, sizeof(tail));
-    memset(prev, 0xff, sizeof(prev));
+    memcpy(follows, g->create, sizeof(follows));
+    memset(come, 0, g->n);
     for (uint32_t i = 0; i < g->n; i++) {
         unsigned t = g->slot[i].tid;
         if (g->slot[i].kind != EVENT)
@@ -393,23 +422,15 @@ static int sc_order(struct frame *g, uint16_t *order)
         next_of[i] = NIL;
     }
     for (unsigned t = 0, idle = 0; n < events;) {
-        uint16_t e = next[t];
-        struct slot *s = e == NIL ? NULL : &g->slot[e];
-        bool ready = s != NULL;
-        if (ready && prev[t] == NIL && g->create[t] != NIL)
-            ready = g->slot[g->create[t]].idx < done[g->slot[g->create[t]].tid];
-        if (ready && s->reads && s->rf != NIL)
-            ready = g->slot[s->rf].idx < done[g->slot[s->rf].tid];
-        if (ready && s->writes && s->loc != NIL)
-            ready = write_ready(g, e, done);
-        if (!ready) {
+        uint16_t e = next[t], p = follows[t];
+        if (e == NIL || !may_come(g, e, p, come)) {
             t = t + 1 == threads ? 0 : t + 1;
             if (++idle > threads)
                 return -1;
             continue;
         }
         idle = 0;
-        uint16_t p = prev[t] != NIL ? prev[t] : g->create[t];
+        struct slot *s = &g->slot[e];
         if (p != NIL)
             s->hb = g->slot[p].hb;
         else
@@ -420,8 +441,8 @@ static int sc_order(struct frame *g, uint16_t *order)
             write_hb(g, s, e);
         s->hb.of[t] = (int16_t)(s->idx + 1);
         order[n++] = e;
-        done[t] = (uint16_t)(s->idx + 1);
-        prev[t] = e;
+        come[e] = true;
+        follows[t] = e;
         next[t] = next_of[e];
     }
     return (int)n;

@@ -148,6 +148,8 @@ void graph_read(struct frame *g, uint16_t r, uint16_t rf);
 void graph_unread(struct frame *g, uint16_t r);
 void graph_cut(struct frame *g, uint32_t n); /* drop the slots from n on */
 void graph_index(struct frame *g);           /* count, last, create, end, bottom: from the slots */
+/* The last slot of a thread becomes an EVENT, or a BOTTOM. */
+void graph_turn(struct frame *g, uint16_t e, enum slot_kind kind);
 void graph_porf(struct frame *g, uint16_t e);
 void graph_copy(struct frame *to, const struct frame *from, const bool *keep, uint16_t *renamed);
 struct place *graph_place(struct frame *g, uint16_t loc);

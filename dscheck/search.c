@@ -116,15 +116,11 @@ void search_settle(uint16_t e, uint16_t rf, unsigned choice)
     s->choices = f.choices;
     s->rf = rf;
     if (f.waits) {
-        s->kind = BOTTOM;
+        graph_turn(g, e, BOTTOM);
         s->writes = false;
-        graph_index(g);
         return;
     }
-    if (s->kind != EVENT) {
-        s->kind = EVENT;
-        graph_index(g);
-    }
+    graph_turn(g, e, EVENT);
     s->idx = (uint16_t)(g->count[s->tid] - 1);
     s->writes = f.writes;
     graph_read(g, e, rf);
@@ -242,19 +238,14 @@ static bool apply_revisit(const struct item *i)
         graph_co_insert(g, w, g->place[g->slot[w].loc].last);
     }
     /* Clocks first, with r as a plain read: they say where else w may come. */
-    g->slot[r].kind = BOTTOM;
-    graph_index(g);
+    graph_turn(g, r, BOTTOM);
     if (search_model->order(g, search_order) < 0) {
         search_discarded++;
         return false;
     }
-    if (store) {
-        g->slot[r].kind = EVENT;
-        graph_index(g);
+    graph_turn(g, r, EVENT);
+    if (store)
         push_places(w, r);
-    }
-    g->slot[r].kind = EVENT;
-    graph_index(g);
     settle_revisited(r, w, 0);
     return true;
 }
@@ -264,8 +255,7 @@ static void read_in_vain(uint16_t e, uint16_t rf, uint8_t choice)
 {
     struct frame *g = search_graph;
     struct slot *s = &g->slot[e];
-    s->kind = EVENT;
-    graph_index(g);
+    graph_turn(g, e, EVENT);
     s->idx = (uint16_t)(g->count[s->tid] - 1);
     s->rf = rf;
     s->old = value_of(g, rf, s->loc);
@@ -326,9 +316,8 @@ static bool apply(const struct item *i)
         graph_co_remove(g, i->e);
         graph_co_insert(g, i->e, i->other);
         if (i->r != NIL) {
-            g->slot[i->r].kind = EVENT;
+            graph_turn(g, i->r, EVENT);
             g->slot[i->r].link = NIL;
-            graph_index(g);
             settle_revisited(i->r, i->e, 0);
         }
         break;

@@ -32,7 +32,13 @@ int in_lock(struct in_mutex *m, unsigned op)
         in_bug("deadlock", "a thread locks a mutex that it holds already");
     }
     uint64_t done = IN_OP(op, IN_WORD, &m->owner, IN_ME, 0);
-    return op == OP_TRYLOCK && !done ? EBUSY : 0;
+    if (op == OP_TRYLOCK && !done)
+        return EBUSY;
+    if (m->last != IN_ME) {
+        m->hands = (m->hands + 1) & 0xffffff;
+        m->last = IN_ME & 0xff;
+    }
+    return 0;
 }
 
 int in_unlock(struct in_mutex *m)

@@ -15,6 +15,13 @@
 static uint64_t woken[IN_THREADS]; /* how often a condition woke it */
 static bool used;                  /* any condition, in this execution */
 
+/* A thread that has woken for no reason, and waits again before its mutex has changed hands, has done nothing that it
+ * could not do by waking later: it is not to wake for no reason again, or it might do so for ever. */
+static struct {
+    const uint64_t *from;
+    uint32_t hands; /* of its mutex, then */
+} for_nothing[IN_THREADS];
+
 /* How often it is to be woken: a word of the library itself, put back with the rest. */
 static uint64_t *signals_of(unsigned t)
 {
@@ -29,6 +36,7 @@ void in_sync_reset(void)
     for (unsigned t = 0; t < IN_THREADS; t++)
         *signals_of(t) = 0;
     memset(woken, 0, sizeof(woken));
+    memset(for_nothing, 0, sizeof(for_nothing));
 }
 
 /* ---- condition variables: a queue of threads; each waits for its own count of signals ---- */
@@ -38,18 +46,21 @@ static int cond_wait(uint64_t *c, struct in_mutex *m, bool timed)
     if (m->owner != IN_ME)
         in_bug("misuse", "a wait on a condition variable without its mutex");
     unsigned id = in_cur->id;
-    int how = 0;
+    bool spurious = in_spurious_wake && (for_nothing[id].from != c || for_nothing[id].hands != m->hands),
+         early = false;
     used = true;
     IN_OP(OP_ENQUEUE, IN_WORD, c, IN_ME, 0);
     in_unlock(m);
-    if ((timed || in_spurious_wake) && IN_OP(OP_CHOOSE, 0, 0, 2, 0) == 1 && IN_OP(OP_REMOVE, IN_WORD, c, IN_ME, 0)) {
-        how = timed ? ETIMEDOUT : 0;
-    } else {
+    if ((timed || spurious) && IN_OP(OP_CHOOSE, 0, 0, 2, 0) == 1)
+        early = IN_OP(OP_REMOVE, IN_WORD, c, IN_ME, 0);
+    if (!early) {
         IN_OP(OP_AWAIT_OVER, IN_WORD, signals_of(id), woken[id], 0);
         woken[id]++;
     }
     in_lock(m, OP_LOCK);
-    return how;
+    for_nothing[id].from = early ? c : NULL;
+    for_nothing[id].hands = m->hands;
+    return early && timed ? ETIMEDOUT : 0;
 }
 
 static bool cond_signal(uint64_t *c)

@@ -12,10 +12,12 @@
 #define IN_WORD 3 /* the size of those words, as a logarithm */
 #define IN_ME   ((uint64_t)in_cur->id + 1)
 
-/* A mutex: its owner + 1, a count of a recursive one, and the kind where glibc has it. */
+/* A mutex: its owner + 1, a count of a recursive one, how often it has changed hands, and by whom it was taken last, and
+ * the kind where glibc has it. */
 struct in_mutex {
     uint64_t owner;
-    uint32_t count, spare;
+    uint32_t count;
+    uint32_t hands : 24, last : 8;
     int kind;
 };
 

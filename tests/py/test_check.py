@@ -158,6 +158,8 @@ class Check(Checking):
             file = self.program(text)
             self.assertEqual(self.run_check(file)[0], 0, option)
             self.assertEqual(self.run_check(file, *option)[0], 1, option)
+        right = self.program(wakes.replace("if (!done)", "while (!done)").replace("assert(done); }", "}"))
+        self.assertEqual(self.run_check(right, "--spurious-wake")[0], 0, "it waits in a loop, as it must")
         file = self.program(reuse)
         self.assertEqual((self.run_check(file, "--reuse", "off")[0], self.run_check(file)[0]), (0, 1))
 
