@@ -81,12 +81,19 @@ static inline void exec_resume(unsigned t)
 
 /* ---- place.c ---- */
 
+/* Whether an operation may write. */
+static inline bool exec_writes(unsigned op)
+{
+    return op != OP_LOAD && op != OP_AWAIT && op != OP_AWAIT_OVER;
+}
+
 /* The location of a request; its initial value is what lies there when the execution first touches it. */
 uint16_t place_of(const struct request *q, unsigned tid);
 bool place_again(const struct request *q, unsigned tid, uint16_t loc); /* false: the request lies elsewhere */
 uint64_t place_fetch(uint64_t at, unsigned log);
 void place_put(uint64_t at, unsigned log, uint64_t v);
-uint16_t place_touched(uint64_t at); /* its location, if this execution has touched it; or NIL */
+uint16_t place_touched(uint64_t at);          /* its location, if this execution has touched it; or NIL */
+void place_end(uint64_t cell, unsigned mask); /* plain code has written these bytes of eight, or freed them */
 void place_stream(struct stream *s);
 
 /* ---- await.c ---- */

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Where requests lie: each address that is used atomically is a location, with a number. */
+/*
+ * Where requests lie: each address that is used atomically is a location, with a number.  Plain code that writes there, or
+ * frees it, ends that location's life: what comes after finds what plain memory holds, and nothing of what came before,
+ * which is ordered before it (or it is a race, race.c).  So it is another location from then on, perhaps of another size.
+ */
 #include "exec.h"
 
 #include <string.h>
@@ -8,9 +12,14 @@ enum { LOCATIONS = 1 << 14 };
 
 static struct location {
     uint64_t at;
-    uint64_t touched; /* the execution that touched it last */
-    uint8_t log, users;
-    uint16_t by;
+    uint64_t touched, over; /* the executions that touched it, and ended it, last */
+    uint64_t since;         /* of the first one at an address: the execution in which it is `now` */
+    uint16_t now, first, next;
+    uint8_t log;
+    bool near; /* others overlap it */
+    uint8_t by;
+    uint16_t epoch; /* of its last access */
+    bool written;
 } location[LOCATIONS];
 static unsigned locations;
 static uint16_t hashed[LOCATIONS * 2];
@@ -29,25 +38,90 @@ static uint16_t find(uint64_t at)
     return NIL;
 }
 
-static uint16_t location_of(uint64_t at, unsigned log)
+/* The one that is in use at the address of `first`. */
+static uint16_t in_use(uint16_t first)
 {
-    uint32_t h = hash(at);
-    for (; hashed[h] != 0; h = (h + 1) % (LOCATIONS * 2))
-        if (location[hashed[h] - 1].at == at) {
-            if (location[hashed[h] - 1].log != log)
-                exec_give_up("atomic accesses of different sizes to one location");
-            return (uint16_t)(hashed[h] - 1);
-        }
-    for (unsigned near = 1; near < 16; near++) {
-        uint16_t below = find(at - near), above = near < (1U << log) ? find(at + near) : NIL;
-        if ((below != NIL && (1U << location[below].log) > near) || above != NIL)
-            exec_give_up("atomic accesses that overlap in part");
-    }
+    return location[first].since == exec_number ? location[first].now : first;
+}
+
+static bool lives(uint16_t loc)
+{
+    return location[loc].touched == exec_number && location[loc].over != exec_number;
+}
+
+static uint16_t new_location(uint64_t at, unsigned log)
+{
     if (locations == LOCATIONS - 1)
         exec_give_up("more atomic locations than the explorer has room for");
-    location[locations] = (struct location){at, 0, (uint8_t)log, 0, NIL};
-    hashed[h] = (uint16_t)++locations;
-    return (uint16_t)(locations - 1);
+    uint16_t loc = (uint16_t)locations++;
+    location[loc] = (struct location){.at = at, .log = (uint8_t)log, .first = loc, .next = NIL};
+    return loc;
+}
+
+/* A location in the way of another one: if they lie on the stack of the thread at hand, it has left that function. */
+static void give_way(uint16_t loc, unsigned tid, const char *why)
+{
+    const char *at = (const char *)location[loc].at;
+    if (at < in_thread[tid].low || at >= in_thread[tid].high)
+        exec_give_up(why);
+    location[loc].over = exec_number;
+}
+
+/* Those that overlap a location and do not lie at its address. */
+static void look_near(uint16_t loc, unsigned tid)
+{
+    struct location *l = &location[loc];
+    for (unsigned near = 1; near < 16; near++) {
+        uint16_t around[] = {find(l->at - near), near < (1U << l->log) ? find(l->at + near) : NIL};
+        for (unsigned i = 0; i < 2; i++) {
+            if (around[i] == NIL)
+                continue;
+            uint16_t other = in_use(around[i]);
+            if (i == 1 || (1U << location[other].log) > near) {
+                l->near = location[around[i]].near = location[other].near = true;
+                if (lives(other))
+                    give_way(other, tid, "atomic accesses that overlap in part");
+            }
+        }
+    }
+}
+
+static uint16_t location_of(uint64_t at, unsigned log, unsigned tid)
+{
+    uint16_t first = find(at);
+    if (first == NIL) {
+        uint16_t loc = new_location(at, log);
+        uint32_t h = hash(at);
+        while (hashed[h] != 0)
+            h = (h + 1) % (LOCATIONS * 2);
+        hashed[h] = (uint16_t)(loc + 1);
+        look_near(loc, tid);
+        return loc;
+    }
+    uint16_t loc = in_use(first);
+    if (lives(loc) && location[loc].log == log)
+        return loc;
+    if (lives(loc))
+        give_way(loc, tid, "atomic accesses of different sizes to one location");
+    while (location[loc].over == exec_number || location[loc].log != log) {
+        if (location[loc].next == NIL) {
+            uint16_t made = new_location(at, log);
+            location[made].first = first;
+            location[made].near = location[first].near;
+            location[loc].next = made;
+        }
+        loc = location[loc].next;
+    }
+    return loc;
+}
+
+void place_end(uint64_t cell, unsigned mask)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        uint16_t first = find(cell + i), loc = first == NIL ? NIL : in_use(first);
+        if (loc != NIL && lives(loc) && (mask >> i & ((1U << (1U << location[loc].log)) - 1)) != 0)
+            location[loc].over = exec_number;
+    }
 }
 
 uint64_t place_address(uint16_t loc)
@@ -104,8 +178,8 @@ void place_put(uint64_t at, unsigned log, uint64_t v)
 
 uint16_t place_touched(uint64_t at)
 {
-    uint16_t loc = find(at);
-    return loc != NIL && location[loc].touched == exec_number ? loc : NIL;
+    uint16_t first = find(at), loc = first == NIL ? NIL : in_use(first);
+    return loc != NIL && lives(loc) ? loc : NIL;
 }
 
 static void touch(uint16_t loc, const struct request *q, unsigned tid)
@@ -115,17 +189,27 @@ static void touch(uint16_t loc, const struct request *q, unsigned tid)
     struct place *p = graph_place(search_graph, loc);
     if (l->touched != exec_number) {
         l->touched = exec_number;
+        l->written = false;
+        location[l->first].since = exec_number;
+        location[l->first].now = loc;
+        if (l->near)
+            look_near(loc, tid);
         p->init = place_fetch(q->at, q->log);
-        l->by = (uint16_t)tid;
-    } else if (l->by != tid) {
-        run_result.conflicts = 1;
-        l->by = (uint16_t)tid;
+    } else if (run_result.conflicts == 0 && l->by != tid && (l->written || exec_writes(q->op))) {
+        uint16_t epoch;
+        const struct clock *known = run_clock(tid, &epoch);
+        run_result.conflicts = known == NULL || known->of[l->by] <= (int16_t)l->epoch;
+    }
+    if (run_result.conflicts == 0) {
+        l->by = (uint8_t)tid;
+        l->epoch = exec_state[tid].done;
+        l->written |= exec_writes(q->op);
     }
 }
 
 uint16_t place_of(const struct request *q, unsigned tid)
 {
-    uint16_t loc = location_of(q->at, q->log);
+    uint16_t loc = location_of(q->at, q->log, tid);
     touch(loc, q, tid);
     return loc;
 }
@@ -146,7 +230,11 @@ void place_stream(struct stream *s)
     for (unsigned i = 0; i < locations; i++) {
         stream(s, &location[i].at, sizeof(location[i].at));
         stream(s, &location[i].log, sizeof(location[i].log));
-        location[i].touched = s->loads ? 0 : location[i].touched;
+        stream(s, &location[i].first, sizeof(location[i].first));
+        stream(s, &location[i].next, sizeof(location[i].next));
+        stream(s, &location[i].near, sizeof(location[i].near));
+        if (s->loads)
+            location[i].touched = location[i].over = location[i].since = 0;
     }
     if (!s->loads)
         return;
@@ -156,6 +244,7 @@ void place_stream(struct stream *s)
         uint32_t h = hash(location[i].at);
         while (hashed[h] != 0)
             h = (h + 1) % (LOCATIONS * 2);
-        hashed[h] = (uint16_t)(i + 1);
+        if (location[i].first == i)
+            hashed[h] = (uint16_t)(i + 1);
     }
 }

@@ -204,8 +204,15 @@ static void touch_plain(const char *at, unsigned mask, unsigned how, unsigned ti
         else
             from = &o->next;
     }
-    if (c->atomics)
-        against_atomics((const char *)((uintptr_t)at & ~(uintptr_t)7), &now, known);
+    if (c->atomics) {
+        const char *cell = (const char *)((uintptr_t)at & ~(uintptr_t)7);
+        against_atomics(cell, &now, known);
+        if ((how & WRITES) != 0) {
+            if (in_ahead) /* whether the turn is in vain is then not known */
+                in_op(0, 0, 0, 0, 0, OP_STOP * 8);
+            place_end((uint64_t)cell, mask);
+        }
+    }
     if (kept == INLINE)
         keep_other(c, now);
     else
@@ -224,7 +231,7 @@ void run_atomic(const struct request *q, unsigned tid)
         return;
     const char *cell = (const char *)(q->at & ~UINT64_C(7));
     struct access now = {.pc = q->pc, .tid = (uint8_t)tid, .how = ATOMIC, .op = q->op};
-    now.how |= q->op == OP_LOAD || q->op == OP_AWAIT || q->op == OP_AWAIT_OVER ? 0 : WRITES;
+    now.how |= exec_writes(q->op) ? WRITES : 0;
     now.mask = (uint8_t)(((1U << (1U << q->log)) - 1) << (q->at & 7));
     const struct clock *known = run_clock(tid, &now.epoch);
     for (unsigned i = 0; i < c->n; i++)

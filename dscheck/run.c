@@ -182,31 +182,42 @@ static void restart(void)
     start(0, 0, (uint64_t)in_object.main, 0);
 }
 
-static const char *stuck(void)
+/* Whether a thread that came to rest would go on in reality: what it has read is not the latest, or its time runs out. */
+static bool would_go_on(unsigned t)
 {
     const struct frame *g = search_graph;
-    bool waits = false;
-    if (in_thread[0].ended)
-        return NULL;
+    const struct state *st = &exec_state[t];
+    for (unsigned i = 0; st->stopped && i < st->beens; i++)
+        if (st->been[i].value != value_of(g, g->place[st->been[i].loc].last, st->been[i].loc))
+            return true;
+    if (g->bottom[t] == NIL)
+        return false; /* it joins, or tries again */
+    const struct slot *b = &g->slot[g->bottom[t]];
+    if (b->rf != g->place[b->loc].last || ((b->op == OP_AWAIT_OVER || b->op == OP_TAKE) && b->expect != 0))
+        return true;
+    unsigned span = b->span;
+    for (uint16_t i = g->bottom[t]; i-- > 0 && span > 0;)
+        if (g->slot[i].kind == EVENT && g->slot[i].tid == t) {
+            span--;
+            if (g->slot[i].loc != NIL && g->slot[i].reads && !g->slot[i].writes &&
+                g->slot[i].rf != g->place[g->slot[i].loc].last)
+                return true;
+        }
+    return false;
+}
+
+/* What keeps the threads that are left from ending; NULL: the process ends without them, or one of them would go on. */
+static const char *stuck(bool *blocked)
+{
+    const struct frame *g = search_graph;
+    bool waits = false, over = in_thread[0].ended;
     for (unsigned t = 0; t < exec_threads; t++) {
         if (!in_thread[t].alive || in_thread[t].ended)
             continue;
-        if (g->bottom[t] == NIL)
-            continue; /* joins */
-        const struct slot *b = &g->slot[g->bottom[t]];
-        if (b->rf != g->place[b->loc].last)
-            return ""; /* in reality it would go on */
-        waits |= await_may_loop(b->op);
-        unsigned span = b->span;
-        for (uint16_t i = g->bottom[t]; i-- > 0 && span > 0;)
-            if (g->slot[i].kind == EVENT && g->slot[i].tid == t) {
-                span--;
-                if (g->slot[i].loc != NIL && g->slot[i].reads && !g->slot[i].writes &&
-                    g->slot[i].rf != g->place[g->slot[i].loc].last)
-                    return "";
-            }
+        *blocked |= over ? exec_state[t].stopped : would_go_on(t);
+        waits |= exec_state[t].stopped || (g->bottom[t] != NIL && await_may_loop(g->slot[g->bottom[t]].op));
     }
-    return waits ? "livelock" : "deadlock";
+    return over || *blocked ? NULL : waits ? "livelock" : "deadlock";
 }
 
 static void at_end(void)
@@ -220,18 +231,13 @@ static void at_end(void)
         run_result.blocked += search_counts();
         return;
     }
-    bool stopped = false, refused = false;
-    for (unsigned t = 0; t < exec_threads; t++) {
-        stopped |= in_thread[t].alive && exec_state[t].stopped;
-        refused |= in_thread[t].alive && exec_state[t].refused;
-    }
-    if (stopped) {
-        run_result.blocked += !refused && search_counts(); /* what was refused was asked for */
-        return;
-    }
+    for (unsigned t = 0; t < exec_threads; t++)
+        if (in_thread[t].alive && exec_state[t].refused)
+            return; /* as was asked for */
     if (!all) {
-        const char *what = stuck();
-        if (what != NULL && *what == '\0') {
+        bool blocked = false;
+        const char *what = stuck(&blocked);
+        if (blocked) {
             run_result.blocked += search_counts();
             return;
         }
@@ -363,7 +369,8 @@ static uint64_t direct(const struct request *q)
 
 void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
 {
-    struct request q = {.op = (uint8_t)(in_code / 8), .log = (uint8_t)(in_code % 8), .at = a0, .arg = a1};
+    struct request q = {
+        .op = (uint8_t)(in_code / 8), .log = (uint8_t)(in_code % 8), .at = a0, .arg = a1, .expect = a2};
     (void)a3;
     (void)a4;
     run_entries++;
