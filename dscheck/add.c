@@ -38,10 +38,10 @@ static uint16_t append(unsigned t, enum slot_kind kind)
 {
     struct frame *g = search_graph;
     const struct request *q = &exec_state[t].q;
-    if (g->n >= run_options.events_max)
+    if (run_traced >= run_options.events_max || g->n + 2 >= SLOTS_MAX)
         in_bug("unbounded loop",
-               "an execution of more than %u events: a loop that need not end, or not unless others get to run; a "
-               "counter in it, or a write in each turn, hides that it waits",
+               "an execution of more than %u events: a loop that need not end, or not unless others get to run (a "
+               "counter in it, or a write in each turn, hides that it waits), or --events is too low",
                run_options.events_max);
     uint16_t e = graph_append(g, kind, t);
     struct slot *s = &g->slot[e];
