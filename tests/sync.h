@@ -8,6 +8,7 @@
 
 #include "harness.h"
 
+#include "sync/innerlock.h"
 #include "tenter_sync.h"
 
 #include <errno.h>
@@ -71,12 +72,12 @@ static inline unsigned waiting(struct tn_waits *w)
         struct node *next;
     } * first;
     unsigned n = 0;
-    while (__atomic_exchange_n(&w->lock, 1, __ATOMIC_ACQUIRE) != 0)
-        sched_yield();
+    struct tn_innerlock *lock = (struct tn_innerlock *)(void *)&w->lock;
+    tn_innerlock_lock(lock);
     first = w->ring;
     for (struct node *node = first; node != NULL; node = node->next == first ? NULL : node->next)
         n++;
-    __atomic_store_n(&w->lock, 0, __ATOMIC_RELEASE);
+    tn_innerlock_unlock(lock);
     return n;
 }
 

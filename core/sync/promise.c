@@ -3,7 +3,7 @@
  * The promise on select.h; `state` is whether it is kept. Who comes later and finds it kept takes no lock; but who keeps it
  * may still hold that, and so it waits until the lock is seen open: that is the last that is done to the promise.
  *
- * Pairs:  K0 kept -> who looks at the lock then;  R0 -> A0 of the lock, here by who only looks.
+ * Pairs:  K0 kept -> who looks at the lock then;  of the lock (innerlock.h), here by who only looks.
  */
 #include "select.h"
 
@@ -24,7 +24,7 @@ static inline bool kept(tn_promise *p)
     if (atomic_load_explicit(kept_of(p), memory_order_acquire) == 0) /* K0 */
         return false;
     unsigned spins = 0;
-    while (atomic_load_explicit(&tn_waitlist_of(&p->waits)->lock.held, memory_order_acquire) != 0) /* A0 */
+    while (tn_innerlock_held(&tn_waitlist_of(&p->waits)->lock))
         tn_spin_wait(&spins);
     return true;
 }

@@ -12,12 +12,12 @@
  * opened: whoever returns from a wait may destroy the primitive, if nobody else is to use it; who grants touches it no more.
  * Claimed nodes are therefore there until they are let go, and are themselves the list of those that are to be.
  *
- * Pairs:  R0 -> A0 of the lock (queues/spinlock.h);  L0 let go -> who waits.
+ * Pairs:  of the lock (innerlock.h);  L0 let go -> who waits.
  */
 #ifndef TN_SYNC_WAITLIST_H
 #define TN_SYNC_WAITLIST_H
 
-#include "queues/spinlock.h"
+#include "innerlock.h"
 #include "waiting.h"
 
 #include "tenter_sync.h"
@@ -25,7 +25,7 @@
 #include <errno.h>
 
 struct tn_waitlist {
-    struct tn_spinlock lock;
+    struct tn_innerlock lock;
     uint32_t state; /* the primitive's, under the lock */
     struct tn_node *ring;
 };
@@ -44,13 +44,13 @@ static inline struct tn_waitlist *tn_waitlist_of(struct tn_waits *w)
 
 static inline struct tn_waitlist *tn_waitlist_lock(struct tn_waits *w)
 {
-    tn_spinlock_lock(&tn_waitlist_of(w)->lock);
+    tn_innerlock_lock(&tn_waitlist_of(w)->lock);
     return tn_waitlist_of(w);
 }
 
 static inline void tn_waitlist_unlock(struct tn_waitlist *l)
 {
-    tn_spinlock_unlock(&l->lock);
+    tn_innerlock_unlock(&l->lock);
 }
 
 /* ---- who waits ---- */
@@ -88,7 +88,7 @@ static inline int tn_waitlist_wait(struct tn_waitlist *l, struct tn_node *node, 
             tn_spin_wait(&spins);
         return 0;
     }
-    tn_spinlock_lock(&l->lock);
+    tn_innerlock_lock(&l->lock);
     tn_waitlist_leave(node);
     return rc;
 }
@@ -132,7 +132,7 @@ static inline void tn_claims_let_go(struct tn_claims claims)
 /* Opens the lock; from here on the list may be gone. */
 static inline void tn_waitlist_let_go(struct tn_waitlist *l, struct tn_claims claims)
 {
-    tn_spinlock_unlock(&l->lock);
+    tn_innerlock_unlock(&l->lock);
     tn_claims_let_go(claims);
 }
 
