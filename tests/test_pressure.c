@@ -4,6 +4,7 @@
  */
 #include "sync.h"
 
+#include "tenter_channel.h"
 #include "tenter_group.h"
 
 static int many = 2000;
@@ -100,6 +101,64 @@ static void test_full(void)
             one(specs[i]);
 }
 
-static const struct test tests[] = {{"refuse, wait, overflow", test_full}};
+/* ---- from a stage, through channels, to the source ---- */
+
+enum { PLACES = 4, ITEMS = 100 };
+static tn_channel into, out;
+static _Atomic(int) sent, received;
+
+static void *source(void *arg)
+{
+    for (int i = 0; i < ITEMS; i++) {
+        CHECK_EQUAL(tn_channel_send(&into, &i), 0);
+        atomic_store(&sent, i + 1);
+    }
+    CHECK_EQUAL(tn_channel_close(&into), 0);
+    return arg;
+}
+
+static void *stage(void *arg)
+{
+    int i;
+    while (tn_channel_receive(&into, &i) == 0)
+        CHECK_EQUAL(tn_channel_send(&out, &i), 0);
+    CHECK_EQUAL(tn_channel_close(&out), 0);
+    return arg;
+}
+
+static void *sink(void *arg)
+{
+    int i;
+    while (tn_channel_receive(&out, &i) == 0)
+        CHECK_EQUAL(i, atomic_fetch_add(&received, 1));
+    return arg;
+}
+
+/* Nobody takes anything out: what was sent is the places of both channels, and what the stage has in its hand. */
+static void pipeline(void)
+{
+    static int rooms[2][PLACES];
+    tn_fibre *f[3];
+    atomic_store(&sent, 0), atomic_store(&received, 0);
+    CHECK_EQUAL(tn_channel_init(&into, rooms[0], sizeof(int), PLACES), 0);
+    CHECK_EQUAL(tn_channel_init(&out, rooms[1], sizeof(int), PLACES), 0);
+    CHECK_EQUAL(tn_spawn(&f[0], &(struct tn_attr){.runtime = rt}, source, NULL), 0);
+    CHECK_EQUAL(tn_spawn(&f[1], &(struct tn_attr){.runtime = rt}, stage, NULL), 0);
+    CHECK(EVENTUALLY(atomic_load(&sent) == 2 * PLACES + 1));
+    nap_us(3000);
+    CHECK_EQUAL(atomic_load(&sent), 2 * PLACES + 1);
+    CHECK_EQUAL(tn_spawn(&f[2], &(struct tn_attr){.runtime = rt}, sink, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    CHECK_EQUAL(atomic_load(&received), ITEMS);
+}
+
+static void test_pipeline(void)
+{
+    beside(pipeline);
+}
+
+static const struct test tests[] = {{"refuse, wait, overflow", test_full},
+                                    {"a stage that stops stops the source", test_pipeline}};
 
 SYNC_MAIN("pressure", tests)
