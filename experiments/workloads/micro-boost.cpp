@@ -180,6 +180,50 @@ double ping_pong(std::uint64_t ops)
     return ns;
 }
 
+/* ---- mutexes ---- */
+
+double mutex(std::uint64_t ops)
+{
+    fibers::mutex lock;
+    auto begin = bench_now();
+    for (std::uint64_t i = 0; i < ops; i++) {
+        lock.lock();
+        lock.unlock();
+    }
+    return per(begin, ops);
+}
+
+double through(const char *name, std::uint64_t ops, bool yields)
+{
+    fibers::mutex lock;
+    std::uint64_t turns = 0;
+    auto body = [&] {
+        for (std::uint64_t i = 0; i < ops / 2; i++) {
+            std::unique_lock<fibers::mutex> hold(lock);
+            if (yields)
+                boost::this_fiber::yield();
+            turns++;
+        }
+    };
+    auto begin = bench_now();
+    auto a = spawn(body), b = spawn(body);
+    a.join();
+    b.join();
+    if (turns != ops)
+        micro_fail(name, "turns are missing");
+    return per(begin, ops);
+}
+
+double mutex_2w(std::uint64_t ops)
+{
+    return through("mutex_2w", ops, false);
+}
+
+double mutex_pass(std::uint64_t ops)
+{
+    return through("mutex_pass", ops, true);
+}
+
 /* ---- channels ---- */
 
 template <class Channel> double pass(const char *name, std::uint64_t ops, Channel &items)
@@ -294,6 +338,9 @@ const micro_case cases[] = {
     {"spawn_join", "spawn a fibre, join it", 1, 1, spawn_join},
     {"spawn_join_100", "spawn a hundred fibres, join them; for each", 1, 100, spawn_join_100},
     {"ping_pong", "two fibres wake each other (mutex, condition); a round trip", 1, 1, ping_pong},
+    {"mutex", "take a free mutex, give it back", 1, 1, mutex},
+    {"mutex_2w", "two fibres on two workers go through one mutex; for each time", 2, 2, mutex_2w},
+    {"mutex_pass", "two fibres go through one mutex, and yield with it; for each time", 1, 2, mutex_pass},
     {"channel", "one fibre sends to another, from hand to hand; for each item", 1, 1, channel},
     {"channel_16", "one fibre sends to another, through 15 places; for each item", 1, 1, channel_16},
     {"fork_join", "binary tree of fibres; for each node", 1, 1, fork_join},

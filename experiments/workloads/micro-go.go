@@ -178,6 +178,43 @@ func reached(word *int64, value int64, why string) {
 	}
 }
 
+func mutexAlone(ops int64) float64 {
+	var lock sync.Mutex
+	begin := time.Now()
+	for i := int64(0); i < ops; i++ {
+		lock.Lock()
+		lock.Unlock()
+	}
+	return float64(time.Since(begin).Nanoseconds()) / float64(ops)
+}
+
+func through(name string, ops int64, yields bool) float64 {
+	var lock sync.Mutex
+	var ended sync.WaitGroup
+	turns := int64(0)
+	ended.Add(2)
+	begin := time.Now()
+	for k := 0; k < 2; k++ {
+		go func() {
+			for i := int64(0); i < ops/2; i++ {
+				lock.Lock()
+				if yields {
+					runtime.Gosched()
+				}
+				turns++
+				lock.Unlock()
+			}
+			ended.Done()
+		}()
+	}
+	ended.Wait()
+	ns := float64(time.Since(begin).Nanoseconds()) / float64(ops)
+	if turns != ops {
+		fail(name, "turns are missing")
+	}
+	return ns
+}
+
 func wake2w(ops int64) float64 {
 	var armed, up int64
 	var upAt time.Time
@@ -222,6 +259,11 @@ var cases = []microCase{
 	{"ping_pong", "two goroutines wake each other (channels); a round trip", 1, 1, pingPong},
 	{"channel", "one goroutine sends to another, from hand to hand; for each item", 1, 1,
 		func(ops int64) float64 { return pass("channel", ops, 0, false) }},
+	{"mutex", "take a free mutex, give it back", 1, 1, mutexAlone},
+	{"mutex_2w", "two goroutines on two threads go through one mutex; for each time", 2, 2,
+		func(ops int64) float64 { return through("mutex_2w", ops, false) }},
+	{"mutex_pass", "two goroutines go through one mutex, and yield with it; for each time", 1, 2,
+		func(ops int64) float64 { return through("mutex_pass", ops, true) }},
 	{"channel_16", "one goroutine sends to another, through 16 places; for each item", 1, 1,
 		func(ops int64) float64 { return pass("channel_16", ops, 16, false) }},
 	{"select_16", "the same, received by a select of two channels", 1, 1,

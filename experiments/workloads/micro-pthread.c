@@ -174,6 +174,44 @@ static double mutex(uint64_t ops)
     return (double)(bench_now() - begin) / (double)ops;
 }
 
+static uint64_t turns; /* under lock */
+static bool gives_way;
+
+static void *passer(void *arg)
+{
+    for (uint64_t i = 0, n = *(uint64_t *)arg; i < n; i++) {
+        pthread_mutex_lock(&lock);
+        if (gives_way)
+            sched_yield();
+        turns++;
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+
+static double two(const char *name, uint64_t ops, bool yields)
+{
+    uint64_t half = ops / 2, begin = bench_now();
+    turns = 0;
+    gives_way = yields;
+    pthread_t a = start(passer, &half), b = start(passer, &half);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    if (turns != 2 * half)
+        micro_fail(name, "turns are missing");
+    return (double)(bench_now() - begin) / (double)ops;
+}
+
+static double mutex_2w(uint64_t ops)
+{
+    return two("mutex_2w", ops, false);
+}
+
+static double mutex_pass(uint64_t ops)
+{
+    return two("mutex_pass", ops, true);
+}
+
 /* ---- fork-join ---- */
 
 static void *node(void *arg)
@@ -254,6 +292,8 @@ int main(int argc, char **argv)
         {"spawn_join_100", "create a hundred threads, join them; for each", 1, 100, spawn_join_100},
         {"ping_pong", "two threads wake each other (mutex, condition); a round trip", 1, 1, ping_pong},
         {"mutex", "take a free mutex, give it back", 1, 1, mutex},
+        {"mutex_2w", "two threads on two processors go through one mutex; for each time", 2, 2, mutex_2w},
+        {"mutex_pass", "two threads go through one mutex, and yield with it; for each time", 1, 2, mutex_pass},
         {"fork_join", "binary tree of threads; for each node", 1, 1, fork_join},
         {"wake_2w", "wake a thread that sleeps on another processor", 2, 1, wake_2w},
     };

@@ -171,6 +171,72 @@ static double mutex(uint64_t ops)
     return (double)(bench_now() - begin) / (double)ops;
 }
 
+/* Both go through it as often as they can, each on a worker. */
+static void *passer(void *arg)
+{
+    for (uint64_t i = 0; i < hold.each; i++) {
+        tn_mutex_lock(&hold.mutex);
+        hold.turns++;
+        tn_mutex_unlock(&hold.mutex);
+    }
+    return arg;
+}
+
+static double two(const char *name, uint64_t ops, int design, void *(*fn)(void *))
+{
+    tn_mutex_init(&hold.mutex, &(struct tn_mutex_attr){.design = design});
+    hold.each = ops / 2;
+    hold.turns = 0;
+    uint64_t begin = bench_now();
+    tn_fibre *a = spawn(fn, NULL), *b = spawn(fn, NULL);
+    tn_join(a, NULL);
+    tn_join(b, NULL);
+    if (hold.turns != 2 * hold.each)
+        micro_fail(name, "turns are missing");
+    return (double)(bench_now() - begin) / (double)ops;
+}
+
+static double mutex_2w(uint64_t ops)
+{
+    return two("mutex_2w", ops, TN_MUTEX_DEFAULT, passer);
+}
+
+static struct {
+    tn_local_mutex mutex;
+    tn_cluster *cluster; /* of one worker */
+    uint64_t ops, turns, took;
+} home;
+
+static void *at_home(void *arg)
+{
+    uint64_t begin = bench_now();
+    for (uint64_t i = 0; i < home.ops; i++) {
+        home.turns += tn_local_mutex_lock(&home.mutex) == 0;
+        tn_local_mutex_unlock(&home.mutex);
+    }
+    home.took = bench_now() - begin;
+    return arg;
+}
+
+static double local_mutex(uint64_t ops)
+{
+    struct tn_config config = TN_CONFIG_INIT;
+    config.workers = 1;
+    if (home.cluster == NULL && (tn_cluster_create(bench_tenter_runtime(), &config, &home.cluster) != 0 ||
+                                 tn_local_mutex_init(&home.mutex, home.cluster) != 0))
+        bench_die(bench, BENCH_INTERNAL, "no cluster of one worker");
+    struct tn_attr attr = {.cluster = home.cluster};
+    tn_fibre *f = NULL;
+    home.ops = ops;
+    home.turns = 0;
+    if (tn_spawn(&f, &attr, at_home, NULL) != 0)
+        bench_die(bench, BENCH_INTERNAL, "no fibre in a cluster of one worker");
+    tn_join(f, NULL);
+    if (home.turns != ops)
+        micro_fail("local_mutex", "turns are missing");
+    return (double)home.took / (double)ops;
+}
+
 /* Who holds it yields, so that the other one finds it held and waits. */
 static void *holder(void *arg)
 {
@@ -185,16 +251,7 @@ static void *holder(void *arg)
 
 static double mutex_pass(uint64_t ops)
 {
-    tn_mutex_init(&hold.mutex, &(struct tn_mutex_attr){.design = TN_MUTEX_BATON});
-    hold.each = ops / 2;
-    hold.turns = 0;
-    uint64_t begin = bench_now();
-    tn_fibre *a = spawn(holder, NULL), *b = spawn(holder, NULL);
-    tn_join(a, NULL);
-    tn_join(b, NULL);
-    if (hold.turns != 2 * hold.each)
-        micro_fail("mutex_pass", "turns are missing");
-    return (double)(bench_now() - begin) / (double)ops;
+    return two("mutex_pass", ops, TN_MUTEX_BATON, holder);
 }
 
 /* ---- channels ---- */
@@ -341,6 +398,8 @@ static const struct micro_case cases[] = {
     {"spawn_join_100", "spawn a hundred fibres, join them; for each", 1, 100, spawn_join_100},
     {"ping_pong", "two fibres wake each other in turn; a round trip", 1, 1, ping_pong},
     {"mutex", "take a free mutex, give it back", 1, 1, mutex},
+    {"local_mutex", "the same with the mutex of one worker's fibres", 1, 1, local_mutex},
+    {"mutex_2w", "two fibres on two workers go through one mutex; for each time", 2, 2, mutex_2w},
     {"mutex_pass", "two fibres hand a mutex to each other, and yield with it", 1, 2, mutex_pass},
     {"channel", "one fibre sends to another, from hand to hand; for each item", 1, 1, channel},
     {"channel_16", "one fibre sends to another, through 16 places; for each item", 1, 1, channel_16},
