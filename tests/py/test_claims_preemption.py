@@ -51,6 +51,7 @@ class H7(unittest.TestCase):
         self.verdicts({COSTLY: FAILS}, full=13.0)
         self.verdicts({COSTLY: OPEN}, full=1.2 * 12.2)
         self.verdicts({FREE: FAILS}, compiler=20.0)
+        self.verdicts({FREE: HOLDS}, compiler=9.0)
         self.verdicts({FREE: OPEN}, compiler=1.1 * 12.0)
         self.verdicts({SHAPES: FAILS}, p50=1e6, p99=2.1e6)
         self.verdicts({SHAPES: HOLDS}, p50=1e6)                    # the tail alone differs
