@@ -7,9 +7,10 @@ import os
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
-from . import variables
+from . import output, variables
 from .errors import INTERNAL, INTERRUPTED, USAGE, Stop, nearest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,10 +54,14 @@ def _log() -> Path:
 def entry(argv: list[str]) -> int:
     for name in ("PYTHONPATH", "PYTHONSAFEPATH"):   # not for the programs that we start
         os.environ.pop(name, None)
+    code = _coded(lambda: main(argv))
+    last = _coded(lambda: output.write("-", ""))    # what --help, say, has left in the buffer
+    return code or last
+
+
+def _coded(work: Callable[[], int | None]) -> int:
     try:
-        code = main(argv)
-        sys.stdout.flush()
-        return code
+        return work() or 0
     except Stop as error:
         print(f"tenter: {error}", file=sys.stderr)
         return error.code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
+from . import output
 from .errors import Stop, nearest
 
 
@@ -29,6 +30,9 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"there is no '{value}' "
                                          f"({nearest(str(value), map(str, action.choices))})")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        output.write("-", message)
 
     def error(self, message: str) -> NoReturn:
         message = message.removeprefix("argument ")

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 from .errors import UNSUPPORTED, USAGE, Stop
+from .progress import say
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Fixed: the instrumentation that the checker understands.  They come last, so that nothing undoes them.  Debian 12's
@@ -34,8 +35,9 @@ _HARMLESS = re.compile(r"\s*(#.*|\.loc .*|(pause|nop|rep;? *nop|yield|)\s*;?)\s*
 def _run(command: list[str], what: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        line = next((x for x in done.stderr.splitlines() if "error" in x),
-                    (done.stderr.splitlines() or ["?"])[0])
+        # Not where an error is, nor that there was one: which.
+        lines = [x for x in done.stderr.splitlines() if not x.endswith(":") and not x.startswith("collect2: ")] or ["?"]
+        line = next((x for x in lines if "error" in x), lines[0])
         raise Stop(f"{what}: {line}", USAGE)
     return done.stdout
 
@@ -89,6 +91,7 @@ def checker() -> Path:
     if out.exists():
         return out
     new = out.with_suffix(f".{os.getpid()}")
+    say("building the checker, once for this version: half a minute or more")
     _run([os.environ.get("CC", "gcc"), *OPTIMISE, *map(str, sources()), *LINK, *aliases(), "-o", str(new)],
          "the checker does not compile")
     new.rename(out)
@@ -111,14 +114,17 @@ def image(files: list[Path], cflags: list[str]) -> Path:
             objects.append(made)
             text = made.with_suffix(".s")
             objects.append(text)
-            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, "-MMD", "-MF", str(depends), "-S",
-                  str(file), "-o", str(text)], f"{file} does not compile")
+            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, "-MMD", "-MT", "it", "-MF", str(depends),
+                  "-S", str(file), "-o", str(text)], f"{file} does not compile")
             _inline(text, file)
             _run(["gcc", "-c", str(text), "-o", str(made)], f"{file} does not assemble")
-            _hold(made, file, table)
             _hidden(depends)
+        made_of = [o for o in objects if o.suffix == ".o"]
+        defined = _symbols(made_of, defined=True)
+        for file, made in zip(files, made_of):
+            _hold(made, file, table, defined)
             _run(["objcopy", f"--redefine-syms={redefine}", str(made)], "objcopy")
-        _run(["gcc", "-shared", "-nostdlib", "-Wl,-Bsymbolic", "-Wl,-z,now", *(str(o) for o in objects if o.suffix == ".o"),
+        _run(["gcc", "-shared", "-nostdlib", "-Wl,-Bsymbolic", "-Wl,-z,now", *map(str, made_of),
               "-o", str(out)], "it does not link")
     finally:
         redefine.unlink(missing_ok=True)
@@ -139,14 +145,20 @@ def digest(image: Path, options: list[str]) -> str:
         raw.unlink(missing_ok=True)
 
 
-def _hold(made: Path, file: Path, table: dict[str, str]) -> None:
-    names = subprocess.run(["nm", str(made)], capture_output=True, text=True, check=False).stdout
-    undefined = {line.split()[-1] for line in names.splitlines() if " U " in line}
+def _symbols(files: list[Path], defined: bool) -> set[str]:
+    text = subprocess.run(["nm", *map(str, files)], capture_output=True, text=True, check=False).stdout
+    names = (line.split()[-2:] for line in text.splitlines() if line)
+    return {name for *kind, name in names if kind and (kind[0] not in "Uwv" if defined else kind[0] == "U")}
+
+
+def _hold(made: Path, file: Path, table: dict[str, str], defined: set[str]) -> None:
+    """`defined`: by all files of the program."""
+    undefined = _symbols([made], defined=False) - defined
     if not any(name.startswith("__tsan_") for name in undefined):
         raise Stop(f"{file}: the compiler has instrumented nothing in it (link-time optimisation, or a flag "
                    "that turns -fsanitize=thread off?)", UNSUPPORTED)
     known = {"_GLOBAL_OFFSET_TABLE_", "__tls_get_addr"}
-    provided = _provided()
+    provided = _symbols([checker()], defined=True)
     for name in sorted(undefined - known):
         if name.startswith("__tsan_"):
             if name not in provided:
@@ -154,8 +166,8 @@ def _hold(made: Path, file: Path, table: dict[str, str]) -> None:
                 raise Stop(f"{file}: {what} is not supported", UNSUPPORTED)
         elif name.startswith("__atomic_") and name not in table:
             raise Stop(f"{file}: an atomic object of more than 16 bytes is not supported (it calls {name}())", UNSUPPORTED)
-        elif name not in table and not _defined_elsewhere(name):
-            raise Stop(f"{file}: it calls {name}(), which the explorer does not know", UNSUPPORTED)
+        elif name not in table:
+            raise Stop(f"{file}: it needs {name}, which none of the files defines and the explorer does not know", UNSUPPORTED)
 
 
 def _inline(text: Path, file: Path) -> None:
@@ -168,30 +180,8 @@ def _inline(text: Path, file: Path) -> None:
 
 def _hidden(depends: Path) -> None:
     """Functions that their author keeps from the instrumentation would be executed unseen."""
-    for name in re.findall(r"[^\s\\]+", depends.read_text(encoding="utf-8").partition(":")[2]):
+    text = depends.read_text(encoding="utf-8").replace("\\\n", " ").partition(":")[2]
+    for word in re.findall(r"(?:\\[ \t]|\S)+", text):
+        name = re.sub(r"\\([ \t#:])", r"\1", word).replace("$$", "$")      # as make has it
         if "no_sanitize" in Path(name).read_text(encoding="utf-8", errors="replace"):
             raise Stop(f"{name}: an attribute no_sanitize, which hides code from the explorer", UNSUPPORTED)
-
-
-_ELSEWHERE: set[str] = set()
-
-
-def others(files: list[Path], cflags: list[str]) -> None:
-    """Notes what the files define for each other."""
-    if len(files) < 2:
-        return
-    for file in files:
-        text = subprocess.run(["gcc", "-std=gnu17", "-w", *cflags, f"-I{ROOT}", *OURS, "-c", str(file), "-o", "/dev/stdout"],
-                              capture_output=True, check=False).stdout
-        done = subprocess.run(["nm", "--defined-only", "/dev/stdin"], input=text, capture_output=True, check=False)
-        _ELSEWHERE.update(line.split()[-1] for line in done.stdout.decode().splitlines() if line)
-
-
-def _defined_elsewhere(name: str) -> bool:
-    return name in _ELSEWHERE
-
-
-def _provided() -> set[str]:
-    text = subprocess.run(["nm", "--defined-only", str(checker())], capture_output=True, text=True,
-                          check=False).stdout
-    return {line.split()[-1] for line in text.splitlines() if line}

@@ -17,6 +17,7 @@ from pathlib import Path
 from . import check_build as build
 from . import check_explore as run
 from . import check_report as report
+from . import output
 from .errors import GOOD, INCOMPLETE, INTERNAL, INTERRUPTED, UNSUPPORTED, WRONG, Stop, nearest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,18 +144,21 @@ def many(names: list[str], cflags: list[str], args: argparse.Namespace) -> int:
     todo: list[tuple[Case, str | None]] = [
         (case, twin) for case in named(names) for twin in (case.twins() if args.twin == "all" else [None])]
     build.checker()
+    quiet = args.json == "-"
     results: list[Result] = []
     width = max(len(Result(case, twin, report.Answer()).title) for case, twin in todo)
     pool = ThreadPoolExecutor(max(1, args.jobs))
-    print(f"{'case'.ljust(width)}  {'verdict':<11}  executions   blocked  seconds")
+    if not quiet:
+        output.write("-", f"{'case'.ljust(width)}  {'verdict':<11}  executions   blocked  seconds\n")
     try:
         for result in pool.map(lambda which: _explore(*which, cflags, args), todo):
             results.append(result)
             a = result.answer
-            print(f"{result.title.ljust(width)}  {result.verdict:<11} {int(a.number('executions')):>11} "
-                  f"{int(a.number('blocked')):>9} {a.number('seconds'):>8.2f}"
-                  + (f"  {report.sentence(a)}" if a.verdict not in ("ok", "incomplete") else "")
-                  + "".join(f"  warning: {w}" for w in report.warnings(a)), flush=True)
+            if not quiet:
+                output.write("-", f"{result.title.ljust(width)}  {result.verdict:<11} {int(a.number('executions')):>11} "
+                             f"{int(a.number('blocked')):>9} {a.number('seconds'):>8.2f}"
+                             + (f"  {report.sentence(a)}" if a.verdict not in ("ok", "incomplete") else "")
+                             + "".join(f"  warning: {w}" for w in report.warnings(a)) + "\n")
             if "interrupted" in a.values:
                 break
     except KeyboardInterrupt:
@@ -162,15 +166,16 @@ def many(names: list[str], cflags: list[str], args: argparse.Namespace) -> int:
     finally:
         pool.shutdown(cancel_futures=True)
     counts = {v: sum(r.verdict == v for r in results) for v in dict.fromkeys(r.verdict for r in results)}
-    print(f"under sc{', ' + str(run.bound(args)) if run.bound(args) else ''}: "
-          + (", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "nothing"))
+    outputs: list[tuple[str, str | bytes]] = []
+    if not quiet:
+        outputs.append(("-", f"under sc{', ' + str(run.bound(args)) if run.bound(args) else ''}: "
+                        + (", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "nothing") + "\n"))
     if args.json:
-        text = json.dumps({"schema": 1, "cases": [{"name": r.case.name, "twin": r.twin, **report.as_json(r.answer, run.bound(args))}
-                                                  for r in results]})
-        if args.json == "-":
-            print(text)
-        else:
-            Path(args.json).write_text(text + "\n", encoding="utf-8")
+        outputs.append((args.json, json.dumps({"schema": 1, "cases": [
+            {"name": r.case.name, "twin": r.twin, **report.as_json(r.answer, run.bound(args))} for r in results]}) + "\n"))
     if len(results) < len(todo) or any("interrupted" in r.answer.values for r in results):
-        return INTERRUPTED
-    return max((r.code for r in results), key=[GOOD, INCOMPLETE, UNSUPPORTED, WRONG, INTERNAL].index)
+        code = INTERRUPTED
+    else:
+        code = max((r.code for r in results), key=[GOOD, INCOMPLETE, UNSUPPORTED, WRONG, INTERNAL].index)
+    output.write_all(outputs, code)
+    return code

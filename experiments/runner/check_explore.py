@@ -23,11 +23,8 @@ _PREEMPTIONS, _EACH = 3, "1"
 
 def _seconds(text: str) -> float | None:
     """10s, 5m, 1h in seconds; None: it is no time."""
-    units = {"s": 1, "m": 60, "h": 3600}
-    try:
-        return float(text[:-1]) * units[text[-1:]]
-    except (KeyError, ValueError):
-        return None
+    found = re.fullmatch(r"(\d*\.?\d+)([smh])", text)
+    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]] if found and float(found[1]) > 0 else None
 
 
 def _budget(text: str) -> list[str]:
@@ -42,7 +39,7 @@ def _going_on(args: argparse.Namespace) -> list[str]:
     out = _budget(args.budget) if args.budget else []
     out += ["--jobs", str(args.jobs), *(["--shard", args.shard] if args.shard else [])]
     if args.checkpoint:
-        interval = _seconds(args.interval)
+        interval = _seconds(args.interval or "10s")
         if interval is None:
             raise Stop(f"--interval {args.interval}: a time, as 10s or 5m")
         out += ["--checkpoint", args.checkpoint, "--interval", str(interval), *(["--resume"] if args.resume else [])]
@@ -50,7 +47,7 @@ def _going_on(args: argparse.Namespace) -> list[str]:
 
 
 def options_of(args: argparse.Namespace) -> list[str]:
-    out = ["--reuse", args.reuse, "--seed", str(args.seed)]
+    out = ["--reuse", args.reuse, "--seed", str(args.seed or 0)]
     for name in ("retry_as_await", "spurious_cas", "spurious_wake", "malloc_fail"):
         if getattr(args, name):
             out.append("--" + name.replace("_", "-"))
@@ -66,19 +63,21 @@ def options_of(args: argparse.Namespace) -> list[str]:
 def explore(files: list[Path], cflags: list[str], args: argparse.Namespace, shorten: bool = False) -> report.Answer:
     checker = build.checker()
     try:
-        build.others(files, cflags)
         image = build.image(files, cflags)
     except Stop as error:
         if error.code != UNSUPPORTED:
             raise
         return report.Answer("unsupported", {"kind": "unsupported", "message": str(error)}, message=str(error))
     try:
-        options = [*_of_replay(Path(args.replay)), "--schedule", args.replay] if args.replay else options_of(args) + _going_on(args)
+        options = [*of_replay(Path(args.replay)), "--schedule", args.replay] if args.replay else options_of(args) + _going_on(args)
         if args.gdb:
             _gdb([str(checker), str(image), *options])
         answer = _execute(checker, image, options)
         if args.replay and answer.verdict == "ok" and "departed" in answer.values:
             answer.verdict = "incomplete"           # some other execution, of which nobody had asked
+        if answer.verdict == "ok" and args.bound is not None and not args.replay:
+            answer.verdict = "incomplete"           # all schedules of so few preemptions, and no others
+            answer.values["bounded"] = "1"
         if answer.verdict == "bug" and not args.replay and answer.steps:
             answer = _again(checker, image, answer, options_of(args))
             if shorten:
@@ -86,7 +85,7 @@ def explore(files: list[Path], cflags: list[str], args: argparse.Namespace, shor
         if args.shard:
             answer.values["exploration"] = build.digest(image, options_of(args))
         if args.keep:
-            shutil.copy(image, args.keep)
+            answer.image = image.read_bytes()
         return answer
     finally:
         image.unlink(missing_ok=True)
@@ -161,41 +160,52 @@ def _shorter(checker: Path, image: Path, answer: report.Answer, args: argparse.N
     return answer
 
 
-def _of_replay(file: Path) -> list[str]:
+def of_replay(file: Path) -> list[str]:
     """The options that the execution was found with."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Stop(f"{file}: {error}") from None
-    found = [line for line in lines if line.startswith("# options:")]
-    if not found:
-        raise Stop(f"{file} is no replay file")
+    except FileNotFoundError:
+        raise Stop(f"there is no {file}") from None
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    found = [line for line in lines[:2] if line.startswith("# options: --reuse ")]
+    ended = lines[-1:] == [f"# {len(lines) - 4} steps"]
+    if not found or not ended or any(not re.match(r"\d+ \d+  # ", line) for line in lines[3:-1]):
+        raise Stop(f"{file} is no replay file, or not all of one")
     return shlex.split(found[0].partition(":")[2])
 
 
 def bound(args: argparse.Namespace) -> str | None:
+    """What was left out; nothing is called ok where something was, unless it is another shard's."""
     if args.replay:
         return "one execution"
-    if args.strategy != "exhaustive":
-        return args.strategy
+    out = []
+    if args.strategy == "random":
+        out.append("random")
+    elif args.bound is not None:
+        out.append(("pct, " if args.strategy == "pct" else "") + f"at most {report.count(args.bound, 'preemption')}")
     if args.shard:
-        return f"part {args.shard}"
-    return f"at most {args.bound} preemptions" if args.bound is not None else None
+        out.append(f"part {args.shard}")
+    return ", ".join(out) or None
 
 
-def line(answer: report.Answer, args: argparse.Namespace) -> str:
+def line(answer: report.Answer, limits: str | None, args: argparse.Namespace) -> str:
     n, blocked = int(answer.number("executions")), int(answer.number("blocked"))
-    model = "sc" + (f", {bound(args)}" if bound(args) else "")
-    done = f"{n} executions" + (f", {blocked} blocked" if blocked else "") + f", {answer.number('seconds'):.2f} s"
+    model = "sc" + (f", {limits}" if limits else "")
+    done = report.count(n, "execution") + (f", {blocked} blocked" if blocked else "") + f", {answer.number('seconds'):.2f} s"
+    if "bounded" in answer.values:
+        return f"nothing wrong found under {model}: {done}; that is no proof"
     if answer.verdict == "ok":
-        word = "nothing wrong found" if bound(args) else "ok"
+        word = "nothing wrong found" if limits else "ok"
         return f"{word} under {model}: {done}"
     if answer.verdict == "incomplete" and args.replay:
         return (f"incomplete under {model}: not what {args.replay} holds: it goes another way at step "
                 f"{answer.values['departed']}, since the program or its options have changed; nothing wrong on this way")
     if answer.verdict == "incomplete":
         rest = "; a process was killed (out of memory?)" if "lost" in answer.values else ""
-        if args.checkpoint:
+        if args.checkpoint and Path(args.checkpoint).exists():
             rest += f"; to go on: the same with --checkpoint {args.checkpoint} --resume"
         return f"incomplete under {model}: {done}; nothing wrong in what was explored{rest}"
+    if answer.verdict == "unsupported":
+        return f"unsupported under {model}: {answer.message}"
     return f"{answer.verdict} under {model}: {report.sentence(answer)} ({done})"

@@ -2,7 +2,10 @@
 """A failing execution as a picture: its events, how they are ordered, and in red what is wrong."""
 from __future__ import annotations
 
+import subprocess
+
 from .check_report import Answer, Row, Step, rows, sentence, wait_text, waits
+from .errors import INTERNAL, Stop
 
 _RED = "color=red, fontcolor=red"
 
@@ -106,3 +109,14 @@ def dot(answer: Answer) -> str:
             red = _RED + ", penwidth=2" if wait.thread in ring else "color=gray, style=dashed"
             out.append(f'  w{wait.thread} -> {waits_for[wait.thread][0]} [{red}, label="waits for", constraint=false];')
     return "\n".join([*out, "}"]) + "\n"
+
+
+def drawn(answer: Answer, name: str) -> str:
+    """As what the name ends in."""
+    text = dot(answer)
+    if name.endswith(".dot"):
+        return text
+    done = subprocess.run(["dot", "-Tsvg"], input=text, text=True, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise Stop(f"dot failed: {(done.stderr.splitlines() or ['?'])[0]}", INTERNAL)
+    return done.stdout

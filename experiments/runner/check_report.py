@@ -56,6 +56,7 @@ class Answer:
     names: list[tuple[int, int, str]] = field(default_factory=list)  # address, size, name: the first that fits
     unexecuted: list[str] | None = None     # lines with atomics that no execution has come to; None: not looked for
     marks: list[Mark] = field(default_factory=list)
+    image: bytes = b""          # what was explored, where it is to be kept
 
     def number(self, key: str) -> float:
         return float(self.values.get(key, 0))
@@ -89,6 +90,8 @@ def parse(text: str, image: Path) -> Answer:
             out.values[key] = rest
     out.verdict = out.values.get("verdict", "internal")
     out.message = out.values.get("message", "")
+    if out.verdict == "bug" and out.number("executions") == 0:
+        out.values["executions"] = "1"      # they are counted at their end, which this one has not come to
     _place(out, image)
     if out.verdict in ("ok", "incomplete"):
         out.unexecuted = _unexecuted(image, {int(x, 16) for x in out.values.get("seen", "").split()})
@@ -262,11 +265,15 @@ def switches(answer: Answer) -> str:
     return out
 
 
+def count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
 def replay_text(answer: Answer, options: list[str]) -> str:
     out = ["# A failing execution: thread, choice; what follows is for readers.",
            f"# options: {' '.join(options)}", f"# {answer.values.get('kind', '')}: {answer.message}"]
     out += [f"{s.thread} {s.choice}  # {_text(s, i + 1)}" for i, s in enumerate(answer.steps)]
-    return "\n".join(out) + "\n"
+    return "\n".join([*out, f"# {len(answer.steps)} steps"]) + "\n"
 
 
 def as_json(answer: Answer, bound: str | None) -> dict[str, Any]:
@@ -283,7 +290,7 @@ def as_json(answer: Answer, bound: str | None) -> dict[str, Any]:
 
 def warnings(answer: Answer) -> list[str]:
     """What makes an answer worth less than it seems."""
-    if answer.verdict != "ok":
+    if answer.verdict != "ok" and "bounded" not in answer.values:
         return []
     if answer.number("threads") < 2:
         return ["it has only one thread: there is nothing to interleave"]
@@ -302,5 +309,6 @@ def notes(answer: Answer) -> list[str]:
 
 
 def sentence(answer: Answer) -> str:
+    """The kind, once, and what happened."""
     kind = answer.values.get("kind", "")
-    return f"{kind}: {answer.message}" if kind else ""
+    return f"{kind}: {answer.message.removeprefix(f'{kind} failed: ')}" if kind else ""

@@ -42,7 +42,8 @@ class Checking(unittest.TestCase):
     def run_check(self, *argv: str) -> tuple[int, dict, str]:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            code = check.main([argv[0], "--json", str(self.at / "a.json"), "--save", str(self.at / "a.replay"), *argv[1:]])
+            save = [] if "--replay" in argv else ["--save", str(self.at / "a.replay")]
+            code = check.main([argv[0], "--json", str(self.at / "a.json"), *save, *argv[1:]])
         return code, json.loads((self.at / "a.json").read_text(encoding="utf-8")), out.getvalue()
 
     def program(self, text: str, name: str = "p.c", head: str = HEAD) -> str:

@@ -185,8 +185,9 @@ class Check(Checking):
             self.assertTrue(answer["bound"], options)
         file = self.program(PROGRAMS["no-race"][0])
         code, answer, out = self.run_check(file, "--bound", "1")
-        self.assertEqual((code, answer["bound"]), (0, "at most 1 preemptions"))
+        self.assertEqual((code, answer["verdict"], answer["bound"]), (3, "incomplete", "at most 1 preemption"))
         self.assertIn("nothing wrong found", out)
+        self.assertIn("no proof", out)
         self.assertEqual(self.run_check(file, "--budget", "1")[0], 3)
 
     def test_refusals(self) -> None:

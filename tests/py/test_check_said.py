@@ -91,7 +91,7 @@ static void go(void *(*f)(void *), void *(*g)(void *)) { pthread_t t[2]; pthread
     def merge(self, parts: list[str]) -> tuple[int, str]:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
-            code = check.main(["--merge", *parts])
+            code = check.main(["--merge", *parts, "--json", "-"])
         return code, out.getvalue()
 
     def test_shards_of_different_things_do_not_add_up(self) -> None:

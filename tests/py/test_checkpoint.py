@@ -71,7 +71,7 @@ class Checkpoint(Checking):
         code = self.run_check(file, "--bound", "1", "--checkpoint", point, "--budget", str(whole // 2))[0]
         self.assertEqual(code, 3)
         rest = self.run_check(file, "--bound", "1", "--checkpoint", point, "--resume")[1]
-        self.assertEqual((rest["verdict"], rest["executions"]), ("ok", whole))
+        self.assertEqual((rest["verdict"], rest["executions"]), ("incomplete", whole))     # schedules are not all there is
 
     def test_refusals(self) -> None:
         file, point = self.program(FEWER), str(self.at / "point")

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""The verb `check` as a command: what it refuses, where its answers go, files of any name, several files."""
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+# pylint: disable=wrong-import-position
+from checking import ROOT, Checking, check  # noqa: E402
+
+from experiments.runner.errors import Stop  # noqa: E402
+
+BUG = "static atomic_int x; static void *a(void *p) { x++; assert(x < 2); return p; } int main(void) { go(a, a); return 0; }"
+RIGHT = BUG.replace("x < 2", "x < 3")
+
+
+class Cli(Checking):
+    def verb(self, *argv: str) -> tuple[int, str]:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check.main(list(argv))
+        return code, out.getvalue()
+
+    def stops(self, *argv: str, code: int = 2) -> str:
+        with self.assertRaises(Stop, msg=argv) as caught:
+            self.verb(*argv)
+        self.assertEqual(caught.exception.code, code, argv)
+        self.assertNotIn("\n", str(caught.exception))
+        return str(caught.exception)
+
+    def command(self, *argv: str, cwd: Path | None = None, out: int | io.IOBase = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([str(ROOT / "tenter"), "check", *argv], stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+                              cwd=cwd)
+
+    def test_checkpoints_replace_nothing_else(self) -> None:
+        file, victim = self.program(RIGHT), self.at / "victim.c"
+        victim.write_text("int precious;", encoding="utf-8")
+        self.assertIn("no checkpoint", self.stops(file, "--checkpoint", str(victim)))
+        self.assertEqual(victim.read_text(encoding="utf-8"), "int precious;")
+        victim.rename(self.at / "point.new")            # what a checkpoint is written to first
+        self.assertIn("no checkpoint", self.stops(file, "--checkpoint", str(self.at / "point")))
+        for place, why in (("/dev/null", "no file"), (str(self.at), "no file"), ("/nonexistent/x", "cannot write /nonexistent/x: ")):
+            self.assertIn(why, self.stops(file, "--checkpoint", place))
+        self.assertTrue(Path("/dev/null").is_char_device())
+        self.assertFalse(Path(f"{self.at}.new").exists())
+        point = self.at / "empty"
+        point.touch()
+        self.assertEqual(self.verb(file, "--checkpoint", str(point), "--budget", "1")[0], 3)
+        self.assertEqual(self.verb(file, "--checkpoint", str(point), "--resume")[0], 0)
+
+    def test_names_with_spaces(self) -> None:
+        folder = self.at / "a $folder #1"
+        folder.mkdir()
+        (folder / "its header.h").write_text("static int of_header;", encoding="utf-8")
+        file = self.program('#include "its header.h"\n' + BUG, "a $folder #1/in c.c")
+        code, answer, out = self.run_check(file)
+        self.assertEqual((code, answer["kind"]), (1, "assertion"), out)
+        self.assertIn("in c.c:", out)
+        self.assertIn(f"check '{file}' --replay", out)
+        (folder / "its header.h").write_text("static int x_ __attribute__((no_sanitize(\"thread\")));", encoding="utf-8")
+        self.assertIn("its header.h: an attribute no_sanitize", self.run_check(file)[1]["message"])
+
+    def test_several_files(self) -> None:
+        one = self.program("extern atomic_int x; extern int table[]; void w(void); static void *a(void *p) { w(); return p; }\n"
+                           "int main(void) { go(a, a); assert(x == table[1]); return 0; }", "m1.c")
+        two = self.program("atomic_int x; void w(void) { int v = x; x = v + 1; }", "m2.c", "#include <stdatomic.h>\n")
+        three = self.program("int table[] = {1, 2};", "m3.c", "")
+        for files in ((one, two, three), (three, two, one)):
+            code, out = self.verb(*files, "--save", str(self.at / "s.replay"))
+            self.assertEqual(code, 1, out)
+            self.assertIn("m2.c:2 load x", out)
+        self.assertIn("it needs table, which none of the files defines", self.verb(one)[1])
+        self.assertRegex(self.stops(one, two, three, one), r"it does not link: .*multiple definition of .main")
+        self.assertIn("no main()", self.stops(two))
+
+    def test_options_that_would_be_ignored(self) -> None:
+        file = self.program(RIGHT)
+        for argv, why in ((["--jobs", "0"], "from 1 to"), (["--jobs", "-2"], "from 1 to"), (["--bound", "-1"], "from 0 to"),
+                          (["--events", "0"], "from 1 to"), (["--strategy", "random", "--budget", "1", "--seed", str(2 ** 64)], "from 0 to"),
+                          (["--seed", "3"], "--seed is for"), (["--strategy", "random", "--bound", "1", "--budget", "1"], "--bound"),
+                          (["--strategy", "pct", "--shard", "1/2", "--budget", "1"], "--shard"), (["--bound", "1", "--jobs", "2"], "--jobs"),
+                          (["--strategy", "pct"], "--budget"), (["--save", ""], "name of a file"), (["--keep", "-"], "name of a file"),
+                          (["--interval", "1s"], "--checkpoint"), (["--resume"], "--checkpoint"), (["--gdb"], "--replay"),
+                          (["--picture", "p.png"], "FILE.svg"), (["--list"], "stands alone"), (["--merge", "x"], "stands alone"),
+                          (["--replay", "x", "--malloc-fail"], "--malloc-fail"), (["-DK=3"], "CFLAGS go after --"),
+                          (["--budget", "0s"], "--budget"), (["--checkpoint", str(self.at / "p"), "--interval", "nans"], "--interval")):
+            self.assertIn(why, self.stops(file, *argv), argv)
+        (self.at / "d.c").mkdir()
+        (self.at / "inc.txt").touch()
+        for name, why in (("d.c", "is a directory"), ("inc.txt", "is no C file"), ("nix.c", "there is no")):
+            self.assertIn(why, self.stops(str(self.at / name)))
+        out = self.verb(file, "--picture", str(self.at / "q.dot"))[1]
+        self.assertIn("not written: " + str(self.at / "q.dot"), out)
+
+    def test_what_cannot_be_written(self) -> None:
+        """Before the search where that is seen; else the answer comes first, and its code stays, unless that says good."""
+        bug, right = self.program(BUG), self.program(RIGHT, "right.c")
+        build.checker()                                 # which would be said
+        for option in ("--save", "--keep", "--picture", "--json"):
+            name = "/nonexistent/x.dot"
+            self.assertEqual(self.stops(bug, option, name), f"cannot write {name}: No such file or directory")
+        for option in ("--save", "--keep", "--json"):
+            done = self.command(bug, option, "/dev/full", cwd=self.at)
+            self.assertEqual((done.returncode, done.stderr), (1, "tenter: cannot write /dev/full: No space left on device\n"))
+            self.assertRegex(done.stdout, r"bug under sc(.*\n)*.*fetch-add x")
+        self.assertEqual(self.command(right, "--json", "/dev/full").returncode, 2)
+        (self.at / "p.replay").unlink()
+        (self.at / "p.replay").mkdir()                  # where nothing can be written, for root too
+        done = self.command(bug, cwd=self.at)
+        self.assertEqual((done.returncode, done.stderr), (1, "tenter: cannot write p.replay: Is a directory\n"))
+        self.assertIn("bug under sc", done.stdout)
+
+    def test_standard_output_is_full(self) -> None:
+        right = self.program(RIGHT)
+        part = str(self.at / "part.json")
+        self.verb(right, "--shard", "1/1", "--json", part)
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for argv in ([right], ["--list"], ["--help"], ["--merge", part], ["queue:spinlock", "queue:spinlock"], [right, "--json", "-"]):
+                done = self.command(*argv, out=full)
+                self.assertEqual((done.returncode, done.stderr.splitlines()[-1:]),
+                                 (2, ["tenter: cannot write standard output: No space left on device"]), done.stderr)
+
+    def test_merge_says_what_one_would_have(self) -> None:
+        bug, right = self.program(BUG), self.program(RIGHT, "right.c")
+        for file in (bug, right):
+            for i in (1, 2):
+                self.verb(file, "--shard", f"{i}/2", "--json", f"{file}{i}", "--save", str(self.at / "s"))
+        self.assertRegex(self.verb("--merge", right + "1", right + "2")[1], r"^2 parts: ok under sc: \d+ executions, ")
+        code, out = self.verb("--merge", bug + "1", bug + "2")
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"^2 parts: bug under sc: assertion: x < 2 \(")
+        said = str(self.at / "merged")
+        self.verb("--merge", bug + "1", bug + "2", "--json", said)
+        self.assertEqual(json.loads(Path(said).read_text(encoding="utf-8"))["verdict"], "bug")
+        self.assertIn("is not the --json", self.stops("--merge", right, right + "1"))
+        self.assertIn("there is no nix", self.stops("--merge", "nix"))
+
+    def test_replay_files(self) -> None:
+        file, replay, cut = self.program(BUG), self.at / "a.replay", self.at / "cut"
+        self.run_check(file)
+        whole = replay.read_bytes()
+        for text in (whole[:-20], whole[:40], b"", b"\xff\xfe", whole.replace(b"\n0 ", b"\n", 1)):
+            cut.write_bytes(text)
+            self.assertIn("is no replay file", self.stops(file, "--replay", str(cut)))
+        self.assertIn("there is no", self.stops(file, "--replay", "nix"))
+        self.assertIn("is no replay file", self.stops(file, "--replay", str(self.at)))
+
+    def test_words(self) -> None:
+        code, answer, out = self.run_check(self.program(BUG))
+        self.assertRegex(answer["message"], r"^assertion: x < 2 \(")
+        self.assertIn(f"bug under sc: {answer['message']} (1 execution, ", out)
+        self.assertGreater(answer["executions"], 0)     # the failing one, though it has not come to its end
+        code, answer, out = self.run_check(self.program(BUG.replace("x++;", "extern int w_(void); w_();")))
+        self.assertEqual(code, 77)
+        self.assertEqual(out.count("unsupported"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
