@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 # pylint: disable=wrong-import-position
 from checking import ROOT, Checking, check  # noqa: E402
 
+from experiments.runner import check_build as build  # noqa: E402
 from experiments.runner.errors import Stop  # noqa: E402
 
 BUG = "static atomic_int x; static void *a(void *p) { x++; assert(x < 2); return p; } int main(void) { go(a, a); return 0; }"
