@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a simulated program gets in the place of some functions of the C library (bin/as renames them):
- * those that move memory, whose accesses count, and those that ask for the time, for processors or for sleep. Others are
- * the library's own, and cost nothing: what prints is not part of what is measured.
+ * those that move memory, whose accesses count, and those that ask for the time, for processors, for sleep or a mutex.
+ * What else waits or tells the time is refused there. Others are the library's own, and cost nothing: what prints is not
+ * part of what is measured.
  */
 #define _GNU_SOURCE
 #include "sim.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -94,13 +97,55 @@ int simulated_clock_gettime(clockid_t clock, struct timespec *to)
     return 0;
 }
 
+int simulated_timespec_get(struct timespec *to, int base);
+int simulated_timespec_get(struct timespec *to, int base)
+{
+    simulated_clock_gettime(CLOCK_REALTIME, to);
+    return base;
+}
+
+int simulated_gettimeofday(struct timeval *to, void *zone);
+int simulated_gettimeofday(struct timeval *to, void *zone)
+{
+    struct timespec now;
+    (void)zone;
+    simulated_clock_gettime(CLOCK_REALTIME, &now);
+    *to = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+    return 0;
+}
+
+time_t simulated_time(time_t *to);
+time_t simulated_time(time_t *to)
+{
+    struct timespec now;
+    simulated_clock_gettime(CLOCK_REALTIME, &now);
+    if (to != NULL)
+        *to = now.tv_sec;
+    return now.tv_sec;
+}
+
+int simulated_clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left);
+int simulated_clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left)
+{
+    (void)clock, (void)left; /* nothing interrupts it */
+    if (t->tv_sec < 0 || t->tv_nsec < 0 || t->tv_nsec >= 1000000000)
+        return EINVAL;
+    sim_kernel(sim_machine.park);
+    uint64_t far = UINT64_C(1) << 53,
+             from = flags & TIMER_ABSTIME ? 0 : sim_now; /* beyond: never; see engine.c, keys */
+    uint64_t ps = (uint64_t)t->tv_sec < far / SIM_PS / 1000000000
+                      ? ((uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec) * SIM_PS
+                      : far;
+    sim_sleep(NULL, ps < far - from ? from + ps : SIM_NEVER);
+    return 0;
+}
+
 int simulated_nanosleep(const struct timespec *how_long, struct timespec *left);
 int simulated_nanosleep(const struct timespec *how_long, struct timespec *left)
 {
-    (void)left;
-    sim_kernel(sim_machine.park);
-    sim_sleep(NULL, sim_now + ((uint64_t)how_long->tv_sec * 1000000000 + (uint64_t)how_long->tv_nsec) * SIM_PS);
-    return 0;
+    int rc = simulated_clock_nanosleep(CLOCK_REALTIME, 0, how_long, left);
+    errno = rc != 0 ? rc : errno;
+    return rc != 0 ? -1 : 0;
 }
 
 int simulated_usleep(useconds_t us);
@@ -108,6 +153,14 @@ int simulated_usleep(useconds_t us)
 {
     struct timespec ts = {us / 1000000, (long)(us % 1000000) * 1000};
     return simulated_nanosleep(&ts, NULL);
+}
+
+unsigned simulated_sleep(unsigned s);
+unsigned simulated_sleep(unsigned s)
+{
+    struct timespec ts = {s, 0};
+    simulated_nanosleep(&ts, NULL);
+    return 0;
 }
 
 long simulated_syscall(long number, ...);
@@ -146,6 +199,13 @@ int simulated_sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
     return 0;
 }
 
+int simulated_sched_getcpu(void);
+int simulated_sched_getcpu(void)
+{
+    sim_charge(sim_machine.clock); /* like that one, a look at a page of the kernel's */
+    return (int)sim_me->core;
+}
+
 int simulated_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set);
 int simulated_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *set)
 {
@@ -176,6 +236,59 @@ int simulated_pthread_join(pthread_t t, void **result)
     void *value = sim_join((struct sim_thread *)(uintptr_t)t);
     if (result != NULL)
         *result = value;
+    return 0;
+}
+
+/* A mutex without attributes: 0 is free, 1 held, 2 held and somebody may sleep. */
+static int *word_of(pthread_mutex_t *m)
+{
+    if (m->__data.__kind != PTHREAD_MUTEX_DEFAULT)
+        sim_die(77, "a pthread mutex with attributes is not simulated");
+    return &m->__data.__lock;
+}
+
+int simulated_pthread_mutex_trylock(pthread_mutex_t *m);
+int simulated_pthread_mutex_trylock(pthread_mutex_t *m)
+{
+    int *word = word_of(m);
+    sim_touch(word, sizeof *word, SIM_UPDATE);
+    if (*word != 0)
+        return EBUSY;
+    *word = 1;
+    return 0;
+}
+
+int simulated_pthread_mutex_lock(pthread_mutex_t *m);
+int simulated_pthread_mutex_lock(pthread_mutex_t *m)
+{
+    int *word = word_of(m);
+    if (simulated_pthread_mutex_trylock(m) == 0)
+        return 0;
+    for (;;) {
+        sim_touch(word, sizeof *word, SIM_UPDATE);
+        int old = *word;
+        *word = 2;
+        if (old == 0)
+            return 0;
+        sim_kernel(sim_machine.park);
+        sim_arrive();
+        if (*word == 2)
+            sim_sleep(word, SIM_NEVER);
+    }
+}
+
+int simulated_pthread_mutex_unlock(pthread_mutex_t *m);
+int simulated_pthread_mutex_unlock(pthread_mutex_t *m)
+{
+    int *word = word_of(m);
+    sim_touch(word, sizeof *word, SIM_UPDATE);
+    int old = *word;
+    *word = 0;
+    if (old == 2) {
+        sim_kernel(sim_machine.wake);
+        sim_arrive();
+        sim_wake(word, 1);
+    }
     return 0;
 }
 

@@ -4,12 +4,16 @@
  * there, so time is what accesses and waiting cost.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "sim_probe.h"
 
@@ -189,6 +193,57 @@ static void ahead(void)
     pthread_join(t, NULL);
 }
 
+/* ---- the C library's sleep, clocks and mutexes ---- */
+
+static LINE pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wants_mutex(void *arg)
+{
+    /* From 102060: the try 100 + 10, the word 10, to sleep 1000. Woken at 110610: 2000, and the line is away: 100 + 10. */
+    pthread_mutex_lock(&mutex);
+    probe_expect(112720, "a mutex is handed over by the kernel");
+    pthread_mutex_unlock(&mutex);
+    return arg;
+}
+
+static void library(void)
+{
+    static const struct timespec half_us = {0, 500}, then = {1, 90000}, wrong = {0, 1000000000};
+    probe_until(80000);
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &half_us, NULL); /* to sleep 1000, from the waking to running 2000 */
+    probe_expect(83500, "a sleep of 500");
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL); /* clocks begin at a second */
+    probe_expect(92000, "a sleep until 90000");
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL);
+    probe_expect(93000, "a sleep until what is over");
+    usleep(1);
+    probe_expect(97000, "a sleep of 1000");
+    if (clock_nanosleep(CLOCK_MONOTONIC, 0, &wrong, NULL) != EINVAL || nanosleep(&wrong, NULL) != -1 ||
+        errno != EINVAL)
+        probe_expect(0, "a second is no part of a second");
+    struct timeval us;
+    struct timespec ns;
+    gettimeofday(&us, NULL);
+    timespec_get(&ns, TIME_UTC);
+    if (time(NULL) != 1 || us.tv_sec != 1 || us.tv_usec != 97 || ns.tv_sec != 1 || ns.tv_nsec / 1000 != 97)
+        probe_expect(0, "all clocks show the simulated time");
+    if (sched_getcpu() != 0)
+        probe_expect(0, "the first thread is on the first core");
+
+    pthread_t t;
+    probe_until(100000);
+    pthread_mutex_lock(&mutex);
+    probe_expect(100060, "a mutex that is free, from memory");
+    pthread_create(&t, NULL, wants_mutex, NULL);
+    probe_until(110000);
+    pthread_mutex_unlock(&mutex); /* 100 + 10, and to wake 500 */
+    probe_expect(110610, "who gives a mutex back wakes one");
+    pthread_join(t, NULL);
+    if (pthread_mutex_trylock(&mutex) != 0 || pthread_mutex_trylock(&mutex) != EBUSY)
+        probe_expect(0, "a mutex is held by one");
+    sleep(1);
+}
+
 /* ---- false sharing ---- */
 
 enum { ROUNDS = 200 };
@@ -297,6 +352,7 @@ int main(int argc, char **argv)
     pair();
     distances();
     ahead();
+    library();
     int failed = probe_failures() + false_sharing();
     printf(failed == 0 ? "sim: ok\n" : "sim: %d failed\n", failed);
     return failed != 0;

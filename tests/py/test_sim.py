@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.machinery
+import importlib.util
 import json
 import os
 import shutil
@@ -58,6 +60,37 @@ class Machines(unittest.TestCase):
         self.assertEqual(sim.split(["--cores", "4", "packet", "--cores", "9"]),
                          (["--cores", "4", "packet"], ["--cores", "9"]))
         self.assertEqual(sim.split(["--cores=4", "yield"]), (["--cores=4", "yield"], []))
+
+
+class Assembler(unittest.TestCase):
+    """What sim/bin/as makes of a program's assembly."""
+
+    MARK = "\tcall\t__sanitizer_cov_trace_pc@PLT\n"
+
+    @staticmethod
+    def rewrite(text: str) -> str:
+        loader = importlib.machinery.SourceFileLoader("simulated_as", str(ROOT / "sim" / "bin" / "as"))
+        spec = importlib.util.spec_from_loader(loader.name, loader)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        with mock.patch.object(sys, "dont_write_bytecode", True):
+            loader.exec_module(module)
+        made: str = module.rewrite(text, "x.s")
+        return made
+
+    def test_library(self) -> None:
+        """What waits or tells the time is the simulator's, or refused; a variable may have such a name in a text."""
+        for name in ("clock_nanosleep", "usleep", "sleep", "time", "gettimeofday", "pthread_mutex_lock", "sched_getcpu"):
+            self.assertIn(f"\tcall\tsimulated_{name}@PLT\n", self.rewrite(self.MARK + f"\tcall\t{name}@PLT\n"))
+        for name in ("poll", "ppoll", "select", "epoll_wait", "sem_wait", "sem_timedwait", "pthread_cond_timedwait",
+                     "pthread_mutex_timedlock", "pthread_barrier_wait", "pthread_rwlock_rdlock", "pthread_exit", "clock",
+                     "pthread_timedjoin_np", "cnd_wait", "mtx_lock", "sigtimedwait"):
+            for call in (f"\tcall\t{name}@PLT\n", f"\tjmp\t{name}\n", f"\tcall\t*{name}@GOTPCREL(%rip)\n"):
+                with self.assertRaises(SystemExit) as stop:
+                    self.rewrite(self.MARK + call)
+                self.assertEqual(str(stop.exception), f"x.s: {name}() is not simulated")
+        for line in ("\tcall\tpoll_all@PLT\n", "\tcall\tclock_of\n", '\t.string\t"time"\n', "\tcall\tpthread_self@PLT\n"):
+            self.assertIn(line, self.rewrite(self.MARK + line))
 
 
 class Where(unittest.TestCase):
@@ -177,6 +210,18 @@ class Runs(unittest.TestCase):
                            "--warmup", "0", "--capacity", "128", "--full", "spin")
         self.assertLess(said["sim"]["stalls_per_instruction"], 2)
         self.assertGreater(said["counters"]["steal_hit"], 500)
+
+    def test_pthread_mutex(self) -> None:
+        """Threads of the program's own that meet at pthread's mutex: one at a time has it, the others sleep."""
+        argv = ("--cores", "4", "locks", "--by", "thread", "--fibres", "4", "--locks", "1", "--duration", "0.001", "--reps", "1",
+                "--warmup", "0", "--critical", "500", "--other", "0", "--design")
+        rate = {}
+        for design in ("pthread", "block"):
+            said = self.record(*argv, design)
+            self.assertEqual(said["status"], "ok", said)
+            rate[design] = next(s["value"] for s in said["samples"] if s["metric"] == "throughput")
+        self.assertLess(rate["pthread"], 1e9 / 500, "one at a time")
+        self.assertGreater(rate["pthread"], rate["block"] / 20)
 
     def test_killed(self) -> None:
         """A simulation does not outlive who has asked for it."""
