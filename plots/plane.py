@@ -2,7 +2,8 @@
 """The throughput–tail plane: a panel a workload, a mark a variant of a scheduler. To the right is more, down is sooner.
 
 Throughput is that of a closed loop (there is always more to do) and the tail that of an open one, at one rate for all, where a
-workload was run both ways: a variant without a bound has no latency of its own in a closed loop."""
+workload was run both ways: a variant without a bound has no latency of its own in a closed loop. A workload that has no latency
+at all has its variants one below the other, in the order of the legend."""
 from __future__ import annotations
 
 import sys
@@ -37,9 +38,10 @@ def workload(row: "pd.Series[Any]") -> str:
 
 def read(path: Path) -> curves.Data:
     good = tidy.usable(tidy.load(path))
-    good = good[good["program"].isin(("packet", "mixed"))].copy()
+    much = good[good["metric"].eq("throughput")]["program"]
+    good = good[good["program"].isin(set(much))].copy()
     if good.empty:
-        raise style.NoData(f"no usable row of packet or mixed in {path}")
+        raise style.NoData(f"no usable row with a throughput in {path}")
     prov, hist = tidy.load_provenance(path), tidy.load_hist(path)
     good = curves.label(good, tidy.varying_factors(good, prov.get("factors") or [], OF_WORKLOAD))
     good["panel"] = good.apply(workload, axis=1)
@@ -57,14 +59,23 @@ def side(data: curves.Data, name: str, opened: bool) -> curves.Data:
 
 def table(data: curves.Data, name: str, percent: float) -> pd.DataFrame:
     much = curves.table(side(data, name, False), "throughput", name)
-    late = curves.pooled_table(side(data, name, True), "latency", percent, name)
+    late = much
+    if timed(data, name):
+        late = curves.pooled_table(side(data, name, True), "latency", percent, name)
     both = late.merge(much[["series", "median", "low", "high"]], on="series", suffixes=("", "_of_x"))
     return both.assign(x_name="throughput", x=both["median_of_x"]).rename(
         columns={"low_of_x": "x_low", "high_of_x": "x_high"})
 
 
+def timed(data: curves.Data, name: str) -> bool:
+    mine = data.frame[data.frame["panel"].eq(name)]["invocation"]
+    return bool((data.hist["metric"].eq("latency") & data.hist["invocation"].isin(mine)).any())
+
+
 def tables(data: curves.Data) -> list[pd.DataFrame]:
-    names = sorted(set(data.frame["panel"]), key=lambda n: (not n.startswith("packet"), n))
+    names = sorted(set(data.frame["panel"]), key=lambda n: (not timed(data, n), not n.startswith("packet"), n))
+    if not any(timed(data, n) for n in names):
+        raise style.NoData("no histogram of latency (hist.csv; was the run made with --hist?)")
     for percent in TAILS:
         parts = [table(data, name, percent) for name in names]
         if all(len(p) for p in parts):
@@ -81,18 +92,22 @@ def mark(name: str, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def draw_panel(ax: Axes, rows: pd.DataFrame, labels: Sequence[str], first: bool) -> None:
+    plane = not rows["metric"].eq("throughput").any()
     for row in rows.itertuples():
-        ink = style.colour(row.series)
-        if row.low == row.low and row.high == row.high:
+        ink, y = style.colour(row.series), row.median if plane else -labels.index(row.series)
+        if plane and row.low == row.low and row.high == row.high:
             ax.plot([row.x, row.x], [row.low, row.high], color=ink, lw=0.7, zorder=2)
         if row.x_low == row.x_low and row.x_high == row.x_high:
-            ax.plot([row.x_low, row.x_high], [row.median, row.median], color=ink, lw=0.7, zorder=2)
-        ax.plot([row.x], [row.median], zorder=3, clip_on=False, **mark(row.series, labels))
+            ax.plot([row.x_low, row.x_high], [y, y], color=ink, lw=0.7, zorder=2)
+        ax.plot([row.x], [y], zorder=3, clip_on=False, **mark(row.series, labels))
     style.log_axis(ax.xaxis, float(rows[["x", "x_low"]].min().min()), float(rows[["x", "x_high"]].max().max()), "1/s")
-    style.log_axis(ax.yaxis, float(rows[["median", "low"]].min().min()), float(rows[["median", "high"]].max().max()), "ns")
+    if plane:
+        style.log_axis(ax.yaxis, float(rows[["median", "low"]].min().min()), float(rows[["median", "high"]].max().max()), "ns")
+    else:
+        ax.set_yticks([])
     ax.set_title(str(rows["panel"].iloc[0]))
     ax.set_xlabel("throughput (1/s)")
-    if first:
+    if first and plane:
         ax.set_ylabel("latency, " + str(rows["metric"].iloc[0]).split()[-1])
 
 

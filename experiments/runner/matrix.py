@@ -159,8 +159,12 @@ def load(root: Path, path: Path, quick: bool = False, cores: int | None = None,
         data["blocks"] = short.get("blocks", min(data.get("blocks", 5), QUICK_BLOCKS))
         data["reps"] = short.get("reps", min(data.get("reps", 5), QUICK_REPS))
         data["warmup"] = short.get("warmup", data.get("warmup", 1))
-        for group in [data, *data.get("include", [])]:
-            group["options"] = {**group.get("options", {}), **short.get("options", {})}
+        data["exclude"] = [*data.get("exclude", []), *short.get("exclude", [])]
+        given = data.get("options", {})
+        for group in [data, *data.get("include", [])]:      # whose programs may differ
+            mine = group.get("options", {})
+            group["options"] = {**mine, **{n: v for n, v in short.get("options", {}).items()
+                                           if n in mine or n in given}}
     expander = _Expander(file, data, cores or usable_cores(), home or path.resolve().parent)
     cells = expander.cells()
     if not cells:
@@ -176,7 +180,7 @@ class _Expander:
         self.notes: list[str] = []
 
     def cells(self) -> list[Cell]:
-        self._known_factors()
+        self._known_names()
         out: list[Cell] = []
         groups: list[tuple[Group, tuple[Any, ...]]] = []
         if "factors" in self.data:
@@ -189,16 +193,24 @@ class _Expander:
             unique.setdefault(cell.canonical(), cell)
         return list(unique.values())
 
-    def _known_factors(self) -> None:
-        """`exclude` may name only what is a factor somewhere."""
-        known = {"program"} | set(self.data.get("build", {}))
+    def _known_names(self) -> None:
+        """What `exclude` names must be a factor somewhere, and options of `quick` an option."""
+        known, options = {"program"} | set(self.data.get("build", {})), set()
         for group in [self.data, *self.data.get("include", [])]:
             known |= set(group.get("factors", {})) | set(group.get("build", {}))
-        for index, entry in enumerate(self.data.get("exclude", [])):
-            for name in entry:
-                if name not in known:
-                    raise self.file.error(["exclude", index, name],
-                                          f"unknown factor '{name}' ({nearest(name, known)})")
+            options |= set(group.get("options", {}))
+        quick = self.file.data.get("quick", {})
+        for name in quick.get("options", {}):
+            if name not in options:
+                raise self.file.error(["quick", "options", name], f"'{name}' is no option of this "
+                                      "matrix, which quick could change")
+        for where, entries in ((["exclude"], self.file.data.get("exclude", [])),
+                               (["quick", "exclude"], quick.get("exclude", []))):
+            for index, entry in enumerate(entries):
+                for name in entry:
+                    if name not in known:
+                        raise self.file.error([*where, index, name],
+                                              f"unknown factor '{name}' ({nearest(name, known)})")
 
     def _values(self, value: Value, where: list[Any]) -> list[Value]:
         out: list[Value] = []

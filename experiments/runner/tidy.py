@@ -144,15 +144,16 @@ def program_of(row: dict[str, Any]) -> str:
 
 
 def _varying_knobs(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """For each scheduler, the knobs that do not have one and the same value all over the run."""
-    seen: dict[str, dict[str, set[str]]] = {}
+    """For each scheduler, the knobs with several values under one program: what a program itself adds
+    to what it was given does not vary."""
+    seen: dict[str, dict[str, dict[str, set[str]]]] = {}
     for row in rows:
         binary = row.get("binary") or {}
-        knobs = binary.get("knobs") or {}
-        for knob, value in knobs.items():
-            seen.setdefault(str(binary.get("scheduler")), {}).setdefault(knob, set()).add(
-                json.dumps(value))
-    return {s: sorted(k for k, v in knobs.items() if len(v) > 1) for s, knobs in seen.items()}
+        for knob, value in (binary.get("knobs") or {}).items():
+            of_knob = seen.setdefault(str(binary.get("scheduler")), {}).setdefault(knob, {})
+            of_knob.setdefault(program_of(row), set()).add(json.dumps(value))
+    return {s: sorted(k for k, of in knobs.items() if any(len(v) > 1 for v in of.values()))
+            for s, knobs in seen.items()}
 
 
 def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:

@@ -102,6 +102,18 @@ class Drawing(unittest.TestCase):
                  for n in table["series"].unique()]
         self.assertEqual(len(set(marks)), len(specs))
 
+    def test_plane_of_what_has_no_tail(self) -> None:
+        """Its marks lie one below the other, and the table has them all the same."""
+        rows = self.plane_rows(("fifo", "lifo"))
+        for row in [r for r in rows if r["params"]["rate"] is None and not r["params"]["connections"]]:
+            rows.append({**row, "program": "migrate", "hist": {}, "cell": f"migrate {row['cell']}",
+                         "order": len(rows)})
+        table = self.check("plane", self.make("plane", rows))
+        mine = table[table["panel"].eq("migrate")]
+        self.assertEqual(list(mine["metric"]), ["throughput"] * 2)
+        self.assertTrue((mine["median"] == mine["x"]).all())
+        self.assertEqual(set(table["metric"]), {"throughput", "latency p99"})
+
     def test_plane_without_rows(self) -> None:
         code, said = self.run_script("plane", self.make("none", packet_rows(hist=False)))
         self.assertEqual(code, script("style").NO_DATA)

@@ -90,6 +90,20 @@ class Expansion(TreeCase):
         self.assertEqual(found.blocks, 4)
         self.assertEqual(found.cells[0].options, {"packets": 5, "work": 1})
 
+    def test_quick_options_of_several_programs(self) -> None:
+        text = ("options: {seconds: 9}\ninclude:\n"
+                "  - factors: {program: good, workers: 1}\n    options: {packets: 9}\n"
+                "  - factors: {program: peer, workers: 1}\nquick: {options: {packets: 5, seconds: 1}}\n")
+        self.assertEqual([c.options for c in self.load(text, quick=True).cells],
+                         [{"seconds": 1, "packets": 5}, {"seconds": 1}])
+
+    def test_quick_leaves_out(self) -> None:
+        text = ("program: good\nfactors: {workers: [1, 2], packets: [1, 2]}\nexclude: [{workers: 2, packets: 2}]\n"
+                "quick: {exclude: [{packets: [2, 3]}]}\n")
+        self.assertEqual(len(self.load(text).cells), 3)
+        self.assertEqual([c.label() for c in self.load(text, quick=True).cells],
+                         ["good workers=1 packets=1", "good workers=2 packets=1"])
+
     def test_identity(self) -> None:
         one, two = self.load("program: good\nfactors: {workers: [1, 2]}\n").cells
         self.assertNotEqual(one.id("a"), two.id("a"))
@@ -155,6 +169,10 @@ class Breaches(TreeCase):
         self.refused("program: good\nfactors: {workers: 1}\noptions: {pakets: 1}\n",
                      "m.yaml:5: unknown factor 'pakets'", "nearest: packets")
         self.refused("program: good\nfactors: {workers: 1}\nexclude: [{wrokers: 1}]\n",
+                     "m.yaml:5: unknown factor 'wrokers' (nearest: workers)")
+        self.refused("program: good\nfactors: {workers: 1}\nquick: {options: {packets: 1}}\n",
+                     "m.yaml:5: 'packets' is no option of this matrix, which quick could change")
+        self.refused("program: good\nfactors: {workers: 1}\nquick: {exclude: [{wrokers: 1}]}\n",
                      "m.yaml:5: unknown factor 'wrokers' (nearest: workers)")
         self.refused("program: good\nfactors: {workers: 1}\nbuild: {obsrve: off}\n",
                      "m.yaml:5: unknown build option 'obsrve' (nearest: observe)")
