@@ -11,6 +11,7 @@
 #include "bench.h"
 #include "crowd_peers.h"
 #include "queue_faces.h"
+#include "queue_relaxed.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -21,15 +22,17 @@ enum { THREADS_MAX = 256, EACH_MAX = 64 };
 
 struct thing {
     _Alignas(TN_CACHE_LINE) struct queue_item item;
-    void *peer[8];          /* what a peer's structure links it by */
+    void *peer[8];          /* what a peer's structure, or the multiqueue, links it by */
     _Atomic(uint32_t) busy; /* it is on its way */
     uint64_t number;        /* written by who puts it in */
 };
 
 static_assert(offsetof(struct thing, peer) == sizeof(struct queue_item), "where crowd_peers.c has it");
+static_assert(sizeof(struct tn_multi_node) <= 8 * sizeof(void *), "queue_relaxed.h has it there too");
 
 static struct crowd {
-    const struct queue_face *face;
+    const struct queue_face *face; /* or else */
+    const struct queue_relaxed *relaxed;
     void *q;
     unsigned workers, producers, each;
     uint64_t items; /* of one repetition, by each who puts in */
@@ -52,18 +55,22 @@ static void put(struct member *m, struct thing *t)
     unsigned spins = 0;
     t->number = m->put * THREADS_MAX + m->index;
     m->sum_put += t->number;
-    while (!crowd.face->push(crowd.q, t)) {
-        m->refused++;
-        tn_spin_wait(&spins);
-    }
+    if (crowd.relaxed != NULL)
+        crowd.relaxed->push(crowd.q, m->index, t);
+    else
+        while (!crowd.face->push(crowd.q, t)) {
+            m->refused++;
+            tn_spin_wait(&spins);
+        }
     m->put++;
 }
 
 static bool take(struct member *m, struct thing **t)
 {
     void *out[1];
-    bool got =
-        crowd.face->shared ? (out[0] = crowd.face->pop(crowd.q)) != NULL : crowd.face->take(crowd.q, 1, out) == 1;
+    bool got = crowd.relaxed != NULL ? (out[0] = crowd.relaxed->pop(crowd.q, m->index)) != NULL
+               : crowd.face->shared  ? (out[0] = crowd.face->pop(crowd.q)) != NULL
+                                     : crowd.face->take(crowd.q, 1, out) == 1;
     if (!got) {
         m->empty++;
         return false;
@@ -145,7 +152,10 @@ static void repetition(int rep)
 {
     unsigned n = crowd.workers;
     uint64_t total = 0, taken = 0, refused = 0, empty = 0, check = 0, begin = UINT64_MAX, end = 0;
-    crowd.face->init(crowd.q, (size_t)bench_int(bench, "capacity"));
+    if (crowd.relaxed != NULL)
+        crowd.relaxed->init(crowd.q, n);
+    else
+        crowd.face->init(crowd.q, (size_t)bench_int(bench, "capacity"));
     atomic_store_explicit(&crowd.waiting, n, memory_order_relaxed); /* relaxed: threads start after it */
     atomic_store_explicit(&crowd.producing, crowd.producers, memory_order_relaxed); /* relaxed: as above */
     bench_region_start(bench, rep);
@@ -191,7 +201,7 @@ int main(int argc, char **argv)
     static struct bench_option own[] = {
         {"structure", BENCH_CHOICE, "mpmc-ring", 0, 0,
          "mpmc-ring|mpmc-cas|mpmc-fad|locked|locked-lifo|two-lock|treiber|mpsc-stub|mpsc-node|nemesis|"
-         "spmc-fifo|spmc-lifo|spmc-deque|chase-lev|ck-ring|ck-stack|urcu-wfcq|urcu-wfs",
+         "spmc-fifo|spmc-lifo|spmc-deque|chase-lev|multiqueue|sharded|ck-ring|ck-stack|urcu-wfcq|urcu-wfs",
          "", "the queue", NULL, 0, 0, false},
         {"producers", BENCH_INT, "0", 0, THREADS_MAX - 1, NULL, "threads",
          "of the workers that put items in, the others take them out; 0: each does both", NULL, 0, 0, false},
@@ -219,12 +229,15 @@ int main(int argc, char **argv)
     const char *name = bench_text(&b, "structure");
     size_t capacity = (size_t)bench_int(&b, "capacity");
     crowd.face = face_of(name);
+    for (size_t i = 0; i < QUEUE_RELAXED; i++)
+        if (strcmp(queue_relaxed[i].name, name) == 0)
+            crowd.relaxed = &queue_relaxed[i];
     crowd.workers = (unsigned)bench_int(&b, "workers") != 0 ? (unsigned)bench_int(&b, "workers") : bench_processors();
     crowd.producers = (unsigned)bench_int(&b, "producers");
     bench_set_int(&b, "workers", crowd.workers);
     crowd.each = crowd.producers == 0 ? 1 : (unsigned)bench_int(&b, "items-each");
     crowd.items = (uint64_t)bench_int(&b, "items");
-    if (crowd.face == NULL)
+    if (crowd.face == NULL && crowd.relaxed == NULL)
         bench_die(&b, BENCH_UNSUPPORTED, "this program was built without the library of %s", name);
     if ((capacity & (capacity - 1)) != 0)
         bench_die(&b, BENCH_USAGE, "--capacity %zu: a power of two, please", capacity);
@@ -233,16 +246,18 @@ int main(int argc, char **argv)
     if (crowd.producers != 0 && crowd.producers >= crowd.workers)
         bench_die(&b, BENCH_USAGE, "--producers %u of --workers %u leaves nobody to take items out", crowd.producers,
                   crowd.workers);
-    if (crowd.face->single && crowd.workers != crowd.producers + 1)
+    if (crowd.relaxed == NULL && crowd.face->single && crowd.workers != crowd.producers + 1)
         bench_die(&b, BENCH_USAGE, "%s has one consumer: give --workers N + 1 --producers N", name);
-    if (!crowd.face->shared && crowd.producers != 1)
+    if (crowd.relaxed == NULL && !crowd.face->shared && crowd.producers != 1)
         bench_die(&b, BENCH_USAGE, "%s has one owner: give --workers N + 1 --producers 1", name);
-    size_t bytes = (crowd.face->bytes(capacity) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    size_t bytes = crowd.relaxed != NULL ? crowd.relaxed->bytes(crowd.workers) : crowd.face->bytes(capacity);
+    bytes = (bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
     size_t n = (size_t)(crowd.producers == 0 ? crowd.workers : crowd.producers) * crowd.each;
     crowd.q = aligned_alloc(TN_CACHE_LINE, bytes);
     things = aligned_alloc(TN_CACHE_LINE, n * sizeof *things);
     if (crowd.q == NULL || things == NULL)
         bench_die(&b, BENCH_INTERNAL, "no memory");
+    memset(crowd.q, 0, bytes);
     for (int rep = 0; rep < bench_reps(&b) && b.status != 1; rep++) {
         memset(things, 0, n * sizeof *things);
         repetition(rep);

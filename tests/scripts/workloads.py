@@ -144,7 +144,7 @@ def queues(program: str) -> None:
 
 
 def crowd(program: str) -> None:
-    both = ("mpmc-ring", "mpmc-cas", "mpmc-fad", "locked", "locked-lifo", "two-lock", "treiber")
+    both = ("mpmc-ring", "mpmc-cas", "mpmc-fad", "locked", "locked-lifo", "two-lock", "treiber", "multiqueue", "sharded")
     cells = [(s, "2", p) for s in both for p in ("0", "1")]
     cells += [(s, "3", "2") for s in ("mpsc-stub", "mpsc-node", "nemesis")] + [(s, "3", "1") for s in ("spmc-fifo", "spmc-lifo", "spmc-deque", "chase-lev")]
     for structure, workers, producers in cells:
