@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -152,6 +153,22 @@ class Cli(Checking):
             self.assertIn("is no replay file", self.stops(file, "--replay", str(cut)))
         self.assertIn("there is no", self.stops(file, "--replay", "nix"))
         self.assertIn("is no replay file", self.stops(file, "--replay", str(self.at)))
+
+    def test_docs_tell_all_of_the_json(self) -> None:
+        text = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8").partition("## The answer as JSON")[2].partition("\n## ")[0]
+        told = [name for row in text.splitlines() if row.startswith("| `") for name in re.findall("`([^`]+)`", row.split("|")[1])]
+        self.assertEqual(sorted(told), sorted(self.run_check(self.program(BUG))[1]))
+
+    def test_a_deadline_in_c11(self) -> None:
+        """timespec_get() is the only way to one: both ways out of the wait are explored."""
+        file = self.program("""static mtx_t m; static cnd_t c; static atomic_int late; static int a(void *p) { struct timespec t;
+            assert(timespec_get(&t, TIME_UTC) == TIME_UTC && timespec_get(&t, 0) == 0); t.tv_sec++; mtx_lock(&m);
+            if (cnd_timedwait(&c, &m, &t) == thrd_timedout) late = 1; mtx_unlock(&m); return p != 0; }
+            int main(void) { thrd_t s; mtx_init(&m, mtx_plain); cnd_init(&c); thrd_create(&s, a, 0); cnd_signal(&c);
+            thrd_join(s, 0); assert(!late); return 0; }""")
+        code, answer, _ = self.run_check(file)
+        self.assertEqual(code, 1)
+        self.assertIn(answer["kind"], ("deadlock", "assertion"))
 
     def test_words(self) -> None:
         code, answer, out = self.run_check(self.program(BUG))
