@@ -19,7 +19,7 @@ static struct {    /* under the lock of diagnoses */
 
 static void flush(void)
 {
-    int rc = tn_write(out.fd, out.text, out.n);
+    int rc = tn_write_raw(out.fd, out.text, out.n);
     if (out.error == 0)
         out.error = rc;
     out.n = 0;

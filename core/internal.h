@@ -408,6 +408,9 @@ extern const struct tn_counter_row core_counters[COUNT_CORE];
 #define TN_FORCE_MIGRATION 0
 #endif
 
+/* ---- io/io.c ---- */
+void io_forget(struct runtime *rt); /* descriptors that its fibres waited for are nobody's */
+
 /* ---- wait.c: tn_wake in two steps ---- */
 
 /* Decides the wait. TN_DECIDED_PARKED: the fibre is the caller's, who makes it ready. */

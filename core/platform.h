@@ -276,7 +276,7 @@ struct tn_symbol {
 struct tn_symbol tn_symbol(uintptr_t pc);
 void tn_symbols_close(void);
 
-int tn_write(int fd, const void *text, size_t n);
+int tn_write_raw(int fd, const void *text, size_t n);
 
 /* ---- ticks, that preempt ---- */
 

@@ -2,7 +2,8 @@
  *
  * The interface of an I/O poller: how fibres that wait for descriptors become ready. One table per poller in
  * io/pollers/<name>.c; meson -Dpoller=<name> includes it in the core's hot translation unit. A poller never sees a scheduler module:
- * it gives fibres back through the batch of poll(), and the core makes them ready.
+ * it tells events (tn_io_event), and gives the fibres that these wake back through the batch of poll(); the core makes them
+ * ready.
  */
 #ifndef TN_POLLER_H
 #define TN_POLLER_H
@@ -28,25 +29,26 @@ struct tn_poller {
     int (*open)(struct tn_cluster *cl, void *state, const int64_t *knobs);
     void (*close)(struct tn_cluster *cl, void *state);
 
-    /* Interest in a descriptor. May be left out by a poller without descriptors. Any worker; the waiting
-     * fibre's registration precedes its suspension. Pair: arm/disarm. */
-    int (*arm)(void *state, int fd, unsigned events);
-    void (*disarm)(void *state, int fd, unsigned events);
+    /* The cluster's workers have ended: from here on no fibre is made ready outside poll(). Left out: none ever is. */
+    void (*stop)(void *state);
 
-    /* Hand over operations for completion-based pollers. May be left out. */
-    int (*submit)(void *state, void *operation);
+    /* Tell each change of a descriptor from not ready to ready, in either direction, from now on, as events of `key`; what
+     * is ready already is one. Left out: this build has no I/O. By a fibre; once, until disarm, which any thread calls before
+     * it closes the descriptor. An errno value fails the call that would have waited. Pair: arm/disarm. */
+    int (*arm)(void *state, int fd, uint64_t key);
+    void (*disarm)(void *state, int fd);
 
-    /* Collect fibres whose wait has ended, at most `max`, without blocking when deadline is 0. Called by a
+    /* Tell what has happened, and collect the fibres that it wakes, without blocking when deadline is 0. Called by a
      * worker between fibres and, where idle() says so, instead of parking. Returns their number. */
-    unsigned (*poll)(void *state, struct tn_list *ready, unsigned max, tn_time deadline);
+    unsigned (*poll)(void *state, struct tn_list *ready, tn_time deadline);
 
-    /* May it still make a fibre ready: is anything armed or submitted? Any thread. Left out: never. While it may, no
-     * deadlock is claimed. */
+    /* May it still make a fibre ready: is anything armed? Any thread. Left out: never. While it may, no deadlock is
+     * claimed, and of idle workers one waits in poll(), if any would. */
     bool (*pending)(void *state);
 
-    /* A worker has nothing to do. True: it shall wait in poll(deadline) in place of parking, and wake() ends
-     * that wait; the core lets one worker of the cluster do so at a time, the others park on their own words. False or
-     * left out: it parks. busy() tells that it has left that state. */
+    /* A worker has nothing to do, and is about to say so. True: it shall wait in poll(deadline) in place of parking, and
+     * wake() ends that wait; the core lets one worker of the cluster do so at a time, the others park on their own words.
+     * False or left out: it parks. busy() tells that it is idle no more, or has not become so. Pair: idle/busy. */
     bool (*idle)(void *state, struct tn_worker *me);
     void (*busy)(void *state, struct tn_worker *me);
 
@@ -54,5 +56,12 @@ struct tn_poller {
      * remembered; one too many does no harm. */
     void (*wake)(void *state);
 };
+
+/* For pollers (io/io.c): the descriptor that was armed with `key` is ready, bit TN_WAY_IN or TN_WAY_OUT of `ways` each; in
+ * those of `ended` there may be no further event. Fibres of `cl` that wait for it go to `ready`, others are made ready. */
+void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready);
+
+/* Fibres of `cl` are ready. By a poller's own thread, whose beginning and end diagnoses are told (diagnose.h). */
+void tn_ready_all(struct tn_cluster *cl, struct tn_list *fibres);
 
 #endif

@@ -201,6 +201,8 @@ static void cluster_join(struct cluster *cl)
         if (thread)
             tn_thread_join(&w->thread);
     }
+    if (cl->poller_open && binding_poller->stop != NULL)
+        binding_poller->stop(cl->poller);
 }
 
 TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given, tn_cluster **out)
@@ -336,6 +338,9 @@ TN_API int tn_stop(tn_runtime *runtime)
         if (cl->sched_ready)
             module_drain(cl); /* the stacks go with the pool, whoever is on them */
     each_block(rt, token_forget, NULL);
+#if !defined(TN_PLATFORM_SIM) /* where there is no I/O */
+    io_forget(rt);
+#endif
     while (all != NULL) {
         struct cluster *cl = all;
         all = cl->next;

@@ -88,18 +88,27 @@ void cluster_kick(struct cluster *cl)
 
 static bool wake_as(struct fibre *f, uint64_t seq, unsigned outcome, struct worker *w);
 
-/* Several fibres of w's cluster at once. */
-static void make_all_ready(struct worker *w, struct tn_list *fibres)
+/* Several fibres of one cluster at once; `w` is a worker of it, or NULL. */
+static void make_all_ready_in(struct cluster *cl, struct worker *w, struct tn_list *fibres)
 {
-    struct cluster *cl = cluster_of(w->pub.cluster);
     struct tn_link *l;
     if (TN_SCHED(cl)->ready_n != NULL && fibres->head != NULL) {
-        TN_SCHED(cl)->ready_n(member(w, cl), fibres, TN_WOKEN);
+        TN_SCHED(cl)->ready_n(w != NULL ? member(w, cl) : NULL, fibres, TN_WOKEN);
         notify(cl, 0);
     } else {
         while ((l = tn_list_pop_front(fibres)) != NULL)
             make_ready(w, fibre_of(tn_fibre_of(l)), TN_WOKEN);
     }
+}
+
+static void make_all_ready(struct worker *w, struct tn_list *fibres)
+{
+    make_all_ready_in(cluster_of(w->pub.cluster), w, fibres);
+}
+
+void tn_ready_all(struct tn_cluster *cluster, struct tn_list *fibres)
+{
+    make_all_ready_in(cluster_of(cluster), NULL, fibres);
 }
 
 struct fired {
@@ -129,7 +138,7 @@ static __attribute__((noinline)) void look_up(struct worker *w)
     }
     if (POLLER->poll != NULL) {
         struct tn_list ready = {0};
-        if (POLLER->poll(cl->poller, &ready, 64, 0) != 0) {
+        if (POLLER->poll(cl->poller, &ready, 0) != 0) {
             COUNT(w, COUNT_POLL);
             make_all_ready(w, &ready);
         }
@@ -207,14 +216,22 @@ static __attribute__((noinline)) void steal_in_passing(struct worker *w)
         notify(cl, 0); /* what it took was nowhere for a moment */
 }
 
-/* What w leaves undone when it goes to work, does one of the idle have to see to it? Something is ready; or somebody must
- * sleep with a deadline, since an owner holds work back or a timer runs, and nobody does. */
+/* Should an idle worker wait in the poller, and does none? Asked behind a fence: who leaves it looks for idle workers
+ * afterwards, who becomes idle looks here after it has announced that. */
+static bool unpolled(struct cluster *cl)
+{
+    return POLLER->wake != NULL && POLLER->pending != NULL && POLLER->pending(cl->poller) &&
+           !atomic_load_explicit(&cl->in_poller, memory_order_relaxed); /* relaxed: behind a fence */
+}
+
+/* What w leaves undone when it goes to work, does one of the idle have to see to it? Something is ready; nobody is in the
+ * poller; or somebody must sleep with a deadline, since an owner holds work back or a timer runs, and nobody does. */
 static bool leaves_work(struct worker *w, struct cluster *cl)
 {
     enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
     if (work == TN_WORK_HELD)
-        return !watched(cl);
-    return work == TN_WORK_SOME ||
+        return !watched(cl) || unpolled(cl);
+    return work == TN_WORK_SOME || unpolled(cl) ||
            (tn_timers_earliest(&cl->timers) != UINT64_MAX && tn_idle_watcher(&cl->idle, NULL) == NULL);
 }
 
@@ -289,7 +306,7 @@ static void park(struct worker *w)
     tn_idle_announce(&cl->idle, &w->slot, polling ? TN_SLOT_POLLING : TN_SLOT_PARKED);
     enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
     tn_time deadline = tn_timers_earliest(&cl->timers);
-    bool stay = work != TN_WORK_SOME && !must_leave(w);
+    bool stay = work != TN_WORK_SOME && !must_leave(w) && (polling || !unpolled(cl));
     if (stay) {
         tn_time now = 0;
         if (work == TN_WORK_HELD) { /* its owner may become a hog: look again, less often each time */
@@ -306,7 +323,7 @@ static void park(struct worker *w)
             tn_idle_sleep(&w->slot, deadline);
         } else {
             struct tn_list ready = {0};
-            POLLER->poll(cl->poller, &ready, 64, deadline);
+            POLLER->poll(cl->poller, &ready, deadline);
             make_all_ready(w, &ready);
         }
     }
@@ -315,11 +332,10 @@ static void park(struct worker *w)
         tn_idle_search_begin(&cl->idle);
     w->searching = true;
     w->brief = stay && !woken;
-    if (polling) {
-        if (POLLER->busy != NULL)
-            POLLER->busy(cl->poller, &w->pub);
+    if (POLLER->busy != NULL)
+        POLLER->busy(cl->poller, &w->pub);
+    if (polling)
         atomic_store_explicit(&cl->in_poller, false, memory_order_relaxed); /* relaxed: a turn only */
-    }
 }
 
 /* ---- the loop ---- */

@@ -138,7 +138,7 @@ void tn_quit(void)
     raise(SIGQUIT);
 }
 
-int tn_write(int fd, const void *text, size_t n)
+int tn_write_raw(int fd, const void *text, size_t n)
 {
     return write(fd, text, n) == (ssize_t)n ? 0 : EIO;
 }

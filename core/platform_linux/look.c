@@ -31,7 +31,7 @@ unsigned tn_thread_count(void)
     return (unsigned)task.st_nlink - 2 - !first;
 }
 
-int tn_write(int fd, const void *text, size_t n)
+int tn_write_raw(int fd, const void *text, size_t n)
 {
     const char *at = text;
     while (n > 0) {

@@ -10,9 +10,6 @@ void tn_node_open(struct tn_node *node)
     node->waiter = tn_wait_prepare();
 }
 
-/* A thread is in no token's list: it looks at its token now and then. */
-enum { LOOK_NS = 1000000 };
-
 static int thread_wait(struct tn_node *node, tn_time deadline, tn_token *token)
 {
     for (;;) {
@@ -22,7 +19,7 @@ static int thread_wait(struct tn_node *node, tn_time deadline, tn_token *token)
         int over = token != NULL && tn_token_fired(token) ? ECANCELED : now >= deadline ? ETIMEDOUT : 0;
         if (over != 0)
             return tn_thread_gives_up(node) ? over : 0;
-        tn_time until = token == NULL || deadline - now <= LOOK_NS ? deadline : now + LOOK_NS;
+        tn_time until = token == NULL || deadline - now <= TN_LOOK_NS ? deadline : now + TN_LOOK_NS;
         tn_park(node->thread, TN_NODE_WAITS, until);
     }
 }

@@ -28,6 +28,9 @@ static inline void tn_resume(struct tn_claimed claimed)
         tn_unpark(claimed.thread, 1);
 }
 
+/* A thread is in no token's list: it looks at its token now and then. */
+enum { TN_LOOK_NS = 1000000 };
+
 /* Before others can find the node. */
 void tn_node_open(struct tn_node *node);
 /* 0: it was claimed; or ETIMEDOUT, ECANCELED, ENOMEM, and it was not. */

@@ -84,9 +84,11 @@ for patch in "$here"/twins/*.patch; do
     fi
     copy=$tmp/copy
     rm -rf "$copy"
-    mkdir -p "$copy/core" "$copy/dscheck/cases/large"
+    mkdir -p "$copy/core" "$copy/io/pollers" "$copy/dscheck/cases/large"
     cp -R "$root/schedulers" "$copy/"
     cp -R "$root/core/queues" "$root/core/sync" "$root/core/"*.h "$copy/core/"
+    cp "$root/io/"*.h "$copy/io/"
+    cp "$root/io/pollers/"*.h "$copy/io/pollers/"
     cp "$here/"*.[ch] "$copy/dscheck/cases/"
     cp "$here/large/"*.c "$copy/dscheck/cases/large/"
     for file in "$here"/../*.[ch]; do

@@ -34,9 +34,9 @@ static void null_close(struct tn_cluster *cl, void *state)
         tn_source_close(s->source);
 }
 
-static unsigned null_poll(void *state, struct tn_list *ready, unsigned max, tn_time deadline)
+static unsigned null_poll(void *state, struct tn_list *ready, tn_time deadline)
 {
-    (void)ready, (void)max;
+    (void)ready;
     struct null_state *s = state;
     if (deadline != 0)
         tn_source_wait(s->source, deadline);

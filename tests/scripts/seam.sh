@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The platform seam: outside core/platform_linux/ and core/context/, nothing in core/ and schedulers/ includes an
+# The platform seam: outside core/platform_linux/ and core/context/, nothing in core/, schedulers/ and io/ includes an
 # operating-system header, calls an operating system, or declares a thread-local. core/platform.h may declare tn_self()'s
-# one variable.
+# one variable; in io/, tenter_io.h, sys_linux.c, the pollers and what these share on epoll are about the system.
 set -eu
 root=${1:-$(CDPATH="" cd -- "$(dirname -- "$0")/../.." && pwd)}
 bad=0
@@ -14,7 +14,8 @@ complain() {
 }
 
 allowed='stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|stdarg|errno|assert|limits|inttypes'
-files=$(find "$root/core" "$root/schedulers" -name '*.[chS]' ! -path '*/platform_linux/*' ! -path '*/context/*' | sort)
+files=$(find "$root/core" "$root/schedulers" "$root/io" -name '*.[chS]' ! -path '*/platform_linux/*' ! -path '*/context/*' \
+    ! -path '*/io/tenter_io.h' ! -path '*/io/sys_linux.c' ! -path '*/io/pollers/*.c' ! -path '*/io/pollers/epoll.h' | sort)
 [ "$(printf '%s\n' "$files" | wc -l)" -ge 15 ] || complain 'seam: too few files found under' "$root"
 
 # What a program that takes the queues alone gets (TN_QUEUES_STANDALONE) is no part of the core.
@@ -43,8 +44,7 @@ found=$(printf '%s\n' "$text" | grep -wE 'syscall|pthread_[a-z_]+|mmap|munmap|ma
 if [ $# -eq 0 ]; then
     tmp=$(mktemp -d)
     trap 'rm -rf "$tmp"' EXIT
-    mkdir "$tmp/core" "$tmp/schedulers"
-    cp -R "$root/core" "$root/schedulers" "$tmp"
+    cp -R "$root/core" "$root/schedulers" "$root/io" "$tmp"
     for fault in '#include <pthread.h>' '#  include <sys/mman.h>' 'static _Thread_local int x;' '__thread int x;' \
         'void f(void) { sched_yield(); }'; do
         printf '%s\n' "$fault" >"$tmp/core/fault.c"

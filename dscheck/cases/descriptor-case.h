@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the cases on io/descriptor.h share: a direction of a descriptor, with what is there to be read, and the loop of
+ * io/io.c around a call.
+ */
+#ifndef DESCRIPTOR_CASE_H
+#define DESCRIPTOR_CASE_H
+
+#include "list-case.h"
+
+#include "io/descriptor.h"
+
+static struct tn_way way;
+static _Atomic(int) bytes; /* the kernel's; relaxed: what a reader and a poller tell each other goes by the lock */
+
+static inline void open_way(void)
+{
+    memset(&way, 0, sizeof way);
+    atomic_init(&bytes, 0);
+}
+
+static inline void nobody_waits(void)
+{
+    assert(way.waits.ring == NULL && way.waits.lock == 0);
+}
+
+/* Something comes, and the poller tells it. */
+static inline void comes(uint32_t generation)
+{
+    struct tn_claims claims = {NULL, NULL};
+    atomic_fetch_add_explicit(&bytes, 1, memory_order_relaxed);
+    tn_way_event(&way, generation, false, &claims);
+    tn_claims_let_go(claims);
+}
+
+/* How many bytes; or, negative, an errno value. */
+static inline int reads(uint32_t generation, tn_time deadline)
+{
+    tn_way_begin(&way);
+    for (;;) {
+        int n = atomic_exchange_explicit(&bytes, 0, memory_order_relaxed);
+        if (n > 0)
+            return n;
+        int rc = tn_way_wait(&way, generation, deadline, NULL);
+        if (rc != 0)
+            return -rc;
+    }
+}
+
+#endif

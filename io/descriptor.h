@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How fibres wait for a descriptor, and how events reach them (000 §3.4.2): for each direction a lock, by which calls take
+ * turns, and a binary semaphore, on which the one whose turn it is waits. Nothing in here calls the operating system or
+ * switches, so that the explorer takes this file as it is.
+ *
+ *   call    (whose turn it is)  begin, call; would it block: wait, and call again
+ *   event   (a poller)          all that wait are woken; if none of them is to use it, the semaphore keeps it: once
+ *   end     (who closes)        the next generation; all that wait are told ECANCELED
+ *
+ * Proof. The kernel tells each change from not ready to ready once, behind that change (edge-triggered). 1. No event is
+ * lost: who was told by a call that it would block waits only if the semaphore is down, looked at under the lock. An event
+ * behind that call either finds it in the ring, or leaves the semaphore up for it. 2. begin() puts it down before a call,
+ * which sees whatever that event told of. 3. Events that tell nothing new cost a call in vain, and never more than one,
+ * however many they were: the semaphore is binary. 4. An event of a former generation does nothing, since the generation is
+ * looked at under the lock, and so is it by who waits: so nobody waits for what is closed, nor is woken on behalf of the
+ * number's former owner. 5. Who only wants to know (tn_select) is woken, but leaves the event to who uses it.
+ */
+#ifndef TN_IO_DESCRIPTOR_H
+#define TN_IO_DESCRIPTOR_H
+
+#include "sync/waitlist.h"
+
+enum { TN_WAY_IN, TN_WAY_OUT, TN_WAYS };
+
+/* What a node wants of an event. */
+enum { TN_WAY_KNOWS, TN_WAY_USES };
+
+struct tn_way {
+    struct tn_waits waits;        /* first, as select.h asks; state: the semaphore */
+    tn_mutex turn;                /* whose turn it is holds it */
+    _Atomic(uint32_t) generation; /* written under the lock */
+    _Atomic(bool) ended;          /* under the lock: no edge may follow any more (the peer is gone, an error) */
+    bool dry; /* whose turn it is: the last call has taken all there was, so the next one waits for an edge first */
+};
+
+static inline uint32_t tn_way_generation(const struct tn_way *w)
+{
+    return atomic_load_explicit(&w->generation, memory_order_relaxed); /* relaxed: looked at again under the lock */
+}
+
+/* By who takes no turn, between its calls. */
+static inline bool tn_way_closed(struct tn_way *w, uint32_t generation)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    bool closed = tn_way_generation(w) != generation;
+    tn_waitlist_unlock(l);
+    return closed;
+}
+
+/* Before a call that is not made in answer to an event. */
+static inline void tn_way_begin(struct tn_way *w)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    l->state = 0;
+    tn_waitlist_unlock(l);
+}
+
+/* After one that would have blocked. 0: call again; ECANCELED also where it is closed, or was since `generation`. */
+static inline int tn_way_wait(struct tn_way *w, uint32_t generation, tn_time deadline, tn_token *token)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    if (tn_way_generation(w) != generation || l->state != 0) {
+        int rc = tn_way_generation(w) != generation ? ECANCELED : 0;
+        l->state = 0;
+        tn_waitlist_unlock(l);
+        return rc;
+    }
+    struct tn_node node = {.wants = TN_WAY_USES};
+    tn_waitlist_enter(l, &node);
+    tn_waitlist_unlock(l);
+    int rc = tn_waitlist_wait(l, &node, "descriptor", deadline, token);
+    if (rc == 0)
+        return node.told;
+    tn_waitlist_unlock(l);
+    return rc;
+}
+
+/* Whom it wakes is claimed, and let go by the caller. */
+static inline void tn_way_event(struct tn_way *w, uint32_t generation, bool ends, struct tn_claims *claims)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    if (tn_way_generation(w) == generation) {
+        bool used = false;
+        if (ends)
+            atomic_store_explicit(&w->ended, true, memory_order_relaxed); /* relaxed: under the lock */
+        while (l->ring != NULL) {
+            bool uses = l->ring->wants == TN_WAY_USES;
+            used |= tn_waitlist_grant(l->ring, claims) && uses;
+        }
+        l->state = !used;
+    }
+    tn_waitlist_unlock(l);
+}
+
+static inline void tn_way_end(struct tn_way *w, struct tn_claims *claims)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    atomic_store_explicit(&w->generation, tn_way_generation(w) + 1,
+                          memory_order_relaxed);                   /* relaxed: under the lock */
+    atomic_store_explicit(&w->ended, false, memory_order_relaxed); /* relaxed: so too */
+    while (l->ring != NULL) {
+        l->ring->told = ECANCELED;
+        tn_waitlist_grant(l->ring, claims);
+    }
+    l->state = 0;
+    tn_waitlist_unlock(l);
+}
+
+/* By whose turn it is: does the next call wait before it is made? */
+static inline bool tn_way_dry(const struct tn_way *w)
+{
+    return w->dry && !atomic_load_explicit(&w->ended, memory_order_relaxed); /* relaxed: see tn_way_wait */
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Between what knows how to wait (io.c) and what knows the calls of the operating system (sys_linux.c).
+ */
+#ifndef TN_IO_IO_H
+#define TN_IO_IO_H
+
+#include "internal.h"
+#include "descriptor.h"
+
+#include "tenter_io.h"
+
+/* What a number stands for. */
+enum io_kind {
+    IO_UNKNOWN, /* nobody has used it here yet */
+    IO_CLOSING, /* somebody is just closing it */
+    IO_FILE,    /* never says that it would block: a file on a disk */
+    IO_POLLED,
+    IO_STREAM, /* and a call that transfers less than asked for has taken all there was (epoll(7)): TCP */
+    IO_KINDS = 8
+};
+
+typedef ssize_t io_call(int fd, void *arg);
+
+/* A call as tn_io makes it; `asked`: how many bytes it wants, 0: it is not known. */
+ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, size_t asked, tn_time deadline, tn_token *token);
+
+/* A number that has just come from the kernel, of the kind of `like` (-1: to be looked at). */
+void io_fresh(int fd, int like);
+
+struct io_interest {
+    int fd;
+    unsigned way;
+};
+
+/* By a fibre: wait until one of them may be ready. 0 or an errno value. */
+int io_select(struct io_interest *interest, unsigned n, tn_time deadline, tn_token *token);
+
+/* 0, or ECANCELED: sleep until a time, by fibres and threads. */
+int io_pause(tn_time until, tn_token *token);
+
+/* Closes it: 0 or -1. */
+int io_close(int fd, int (*close)(int fd));
+
+/* ---- sys_linux.c ---- */
+
+/* Makes it non-blocking, unless it is a file. IO_UNKNOWN: errno says why not. */
+enum io_kind sys_kind(int fd);
+bool sys_ready(int fd, unsigned way, tn_time until);
+
+#endif

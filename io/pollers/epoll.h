@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the pollers on epoll share: one instance with an event source in it that ends a wait.
+ */
+#ifndef TN_POLLERS_EPOLL_H
+#define TN_POLLERS_EPOLL_H
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "poller.h"
+
+struct tn_epoll {
+    struct tn_cluster *cl;
+    int fd, wakes;           /* the instance, and what ends its wait */
+    _Atomic(uint32_t) armed; /* descriptors; a hint */
+};
+
+enum { TN_EPOLL_EVENTS = 64 };
+#define TN_EPOLL_WAKES UINT64_MAX /* the key of the event source: nobody's, since -1 is no descriptor */
+
+static inline int tn_epoll_open(struct tn_epoll *e, struct tn_cluster *cl)
+{
+    e->cl = cl;
+    e->fd = epoll_create1(EPOLL_CLOEXEC);
+    e->wakes = e->fd >= 0 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+    /* Not edge-triggered: who only looks must not take the wake-up away from the one that it is meant for. */
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = TN_EPOLL_WAKES};
+    if (e->wakes >= 0 && epoll_ctl(e->fd, EPOLL_CTL_ADD, e->wakes, &event) == 0)
+        return 0;
+    int err = errno;
+    if (e->wakes >= 0)
+        close(e->wakes);
+    if (e->fd >= 0)
+        close(e->fd);
+    return err;
+}
+
+static inline void tn_epoll_close(struct tn_epoll *e)
+{
+    close(e->wakes);
+    close(e->fd);
+}
+
+/* Both directions at once, and for good: one call in a descriptor's life. What is ready already is an event too. */
+static inline int tn_epoll_arm(struct tn_epoll *e, int fd, uint64_t key)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET, .data.u64 = key};
+    if (epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        return errno;
+    atomic_fetch_add_explicit(&e->armed, 1, memory_order_relaxed); /* relaxed: a hint */
+    return 0;
+}
+
+static inline void tn_epoll_disarm(struct tn_epoll *e, int fd)
+{
+    struct epoll_event none = {0};
+    epoll_ctl(e->fd, EPOLL_CTL_DEL, fd, &none);
+    atomic_fetch_sub_explicit(&e->armed, 1, memory_order_relaxed); /* relaxed: a hint */
+}
+
+static inline bool tn_epoll_pending(struct tn_epoll *e)
+{
+    return atomic_load_explicit(&e->armed, memory_order_relaxed) != 0; /* relaxed: a hint */
+}
+
+static inline void tn_epoll_wake(struct tn_epoll *e)
+{
+    uint64_t one = 1;
+    (void)!write(e->wakes, &one, sizeof one);
+}
+
+/* Wait until `deadline`; 0: only look. Returns how many events came; fibres that they wake go to `ready`. */
+static inline int tn_epoll_collect(struct tn_epoll *e, tn_time deadline, struct tn_list *ready)
+{
+    struct epoll_event events[TN_EPOLL_EVENTS];
+    tn_time now = deadline != 0 && deadline != UINT64_MAX ? tn_now() : 0, left = deadline > now ? deadline - now : 0;
+    struct timespec ts = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+    int n = epoll_pwait2(e->fd, events, TN_EPOLL_EVENTS, deadline != UINT64_MAX ? &ts : NULL, NULL);
+    if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
+        n = epoll_wait(e->fd, events, TN_EPOLL_EVENTS,
+                       deadline == UINT64_MAX ? -1
+                       : left > 3600000000000 ? 3600000
+                                              : (int)((left + 999999) / 1000000));
+    for (int i = 0; i < n; i++) {
+        uint32_t what = events[i].events;
+        bool gone = (what & (EPOLLHUP | EPOLLERR)) != 0, last = gone || (what & (EPOLLRDHUP | EPOLLPRI)) != 0;
+        bool in = last || (what & EPOLLIN) != 0, out = gone || (what & EPOLLOUT) != 0;
+        uint64_t woken;
+        if (events[i].data.u64 == TN_EPOLL_WAKES) {
+            if (deadline != 0)
+                (void)!read(e->wakes, &woken, sizeof woken);
+        } else
+            tn_io_event(e->cl, events[i].data.u64, (unsigned)in | (unsigned)out << 1,
+                        (unsigned)last | (unsigned)gone << 1, ready);
+    }
+    return n;
+}
+
+#endif

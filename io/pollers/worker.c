@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The worker poller (004 §3.3.5): there is no thread for it. A worker looks into the instance of its cluster when it looks
+ * up from its work, and one that has nothing to do waits there in place of parking.
+ */
+#define TN_KNOB_OWNER worker
+#include "epoll.h"
+
+static int worker_poller_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
+{
+    (void)knobs;
+    return tn_epoll_open(state, cl);
+}
+
+static void worker_poller_close(struct tn_cluster *cl, void *state)
+{
+    (void)cl;
+    tn_epoll_close(state);
+}
+
+static int worker_poller_arm(void *state, int fd, uint64_t key)
+{
+    int rc = tn_epoll_arm(state, fd, key);
+    if (rc == 0)
+        tn_notify(((struct tn_epoll *)state)->cl); /* if nobody waits in the poller, one of the idle ones is to */
+    return rc;
+}
+
+static void worker_poller_disarm(void *state, int fd)
+{
+    tn_epoll_disarm(state, fd);
+}
+
+static bool worker_poller_pending(void *state)
+{
+    return tn_epoll_pending(state);
+}
+
+static unsigned worker_poller_poll(void *state, struct tn_list *ready, tn_time deadline)
+{
+    if (deadline != 0 || worker_poller_pending(state))
+        tn_epoll_collect(state, deadline, ready);
+    return (unsigned)ready->count;
+}
+
+static bool worker_poller_idle(void *state, struct tn_worker *me)
+{
+    (void)me;
+    return worker_poller_pending(state);
+}
+
+static void worker_poller_wake(void *state)
+{
+    tn_epoll_wake(state);
+}
+
+const struct tn_poller tn_poller_worker = {
+    .name = "worker",
+    .summary = "workers poll between fibres, and wait in the poller when they are idle",
+    .cluster_size = sizeof(struct tn_epoll),
+    .open = worker_poller_open,
+    .close = worker_poller_close,
+    .arm = worker_poller_arm,
+    .disarm = worker_poller_disarm,
+    .poll = worker_poller_poll,
+    .pending = worker_poller_pending,
+    .idle = worker_poller_idle,
+    .wake = worker_poller_wake,
+};

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The calls of tenter_io.h, and what io.c asks the system.
+ */
+#define _GNU_SOURCE
+#include "io.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- what a descriptor is ---- */
+
+enum io_kind sys_kind(int fd)
+{
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL), domain = 0, type = 0;
+    socklen_t size = sizeof(int);
+    if (flags < 0 || fstat(fd, &st) != 0)
+        return IO_UNKNOWN;
+    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+        return IO_FILE;
+    if ((flags & O_NONBLOCK) == 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+        return IO_UNKNOWN;
+    bool tcp = S_ISSOCK(st.st_mode) && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+               type == SOCK_STREAM && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+               (domain == AF_INET || domain == AF_INET6);
+    return tcp ? IO_STREAM : IO_POLLED;
+}
+
+static int poll_until(struct pollfd *fds, nfds_t n, tn_time until)
+{
+    tn_time now = until != TN_FOREVER && until != 0 ? tn_now() : 0, left = until > now ? until - now : 0;
+    struct timespec ts = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
+    return ppoll(fds, n, until != TN_FOREVER ? &ts : NULL, NULL);
+}
+
+bool sys_ready(int fd, unsigned way, tn_time until)
+{
+    struct pollfd p = {.fd = fd, .events = way == TN_WAY_IN ? POLLIN | POLLRDHUP : POLLOUT};
+    return poll_until(&p, 1, until) > 0;
+}
+
+/* ---- what transfers ---- */
+
+/* The arguments of all of them. */
+struct transfer {
+    union {
+        void *to;
+        const void *from;
+    } data;
+    size_t n;
+    int flags;
+    union {
+        struct sockaddr *from;
+        const struct sockaddr *to;
+    } address;
+    socklen_t *length, size;
+};
+
+static ssize_t call_read(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    return read(fd, t->data.to, t->n);
+}
+
+TN_API ssize_t tn_read_until(int fd, void *to, size_t n, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {.data.to = to, .n = n};
+    return io_do(fd, TN_WAY_IN, call_read, &t, n, deadline, token);
+}
+
+static ssize_t call_write(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    return write(fd, t->data.from, t->n);
+}
+
+TN_API ssize_t tn_write_until(int fd, const void *from, size_t n, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {.data.from = from, .n = n};
+    return io_do(fd, TN_WAY_OUT, call_write, &t, n, deadline, token);
+}
+
+static size_t bytes_of(const struct iovec *v, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += v[i].iov_len;
+    return bytes;
+}
+
+static ssize_t call_readv(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    return readv(fd, t->data.from, t->flags);
+}
+
+TN_API ssize_t tn_readv_until(int fd, const struct iovec *to, int n, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {.data.from = to, .flags = n};
+    return io_do(fd, TN_WAY_IN, call_readv, &t, n > 0 ? bytes_of(to, (size_t)n) : 0, deadline, token);
+}
+
+static ssize_t call_writev(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    return writev(fd, t->data.from, t->flags);
+}
+
+TN_API ssize_t tn_writev_until(int fd, const struct iovec *from, int n, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {.data.from = from, .flags = n};
+    return io_do(fd, TN_WAY_OUT, call_writev, &t, n > 0 ? bytes_of(from, (size_t)n) : 0, deadline, token);
+}
+
+static ssize_t call_recvfrom(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    if (t->length != NULL)
+        *t->length = t->size; /* as it was given, also when called again */
+    return recvfrom(fd, t->data.to, t->n, t->flags, t->address.from, t->length);
+}
+
+TN_API ssize_t tn_recvfrom_until(int fd, void *to, size_t n, int flags, struct sockaddr *address, socklen_t *length,
+                                 tn_time deadline, tn_token *token)
+{
+    struct transfer t = {
+        .data.to = to, .n = n, .flags = flags | MSG_DONTWAIT, .address.from = address, .length = length};
+    t.size = length != NULL ? *length : 0;
+    return io_do(fd, TN_WAY_IN, call_recvfrom, &t, flags == 0 ? n : 0, deadline, token);
+}
+
+TN_API ssize_t tn_recv_until(int fd, void *to, size_t n, int flags, tn_time deadline, tn_token *token)
+{
+    return tn_recvfrom_until(fd, to, n, flags, NULL, NULL, deadline, token);
+}
+
+static ssize_t call_sendto(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    return sendto(fd, t->data.from, t->n, t->flags, t->address.to, t->size);
+}
+
+TN_API ssize_t tn_sendto_until(int fd, const void *from, size_t n, int flags, const struct sockaddr *address,
+                               socklen_t length, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {
+        .data.from = from, .n = n, .flags = flags | MSG_DONTWAIT, .address.to = address, .size = length};
+    return io_do(fd, TN_WAY_OUT, call_sendto, &t, n, deadline, token);
+}
+
+TN_API ssize_t tn_send_until(int fd, const void *from, size_t n, int flags, tn_time deadline, tn_token *token)
+{
+    return tn_sendto_until(fd, from, n, flags, NULL, 0, deadline, token);
+}
+
+static ssize_t call_recvmsg(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    return recvmsg(fd, t->data.to, t->flags);
+}
+
+TN_API ssize_t tn_recvmsg_until(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {.data.to = message, .flags = flags | MSG_DONTWAIT};
+    return io_do(fd, TN_WAY_IN, call_recvmsg, &t, flags == 0 ? bytes_of(message->msg_iov, message->msg_iovlen) : 0,
+                 deadline, token);
+}
+
+static ssize_t call_sendmsg(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    return sendmsg(fd, t->data.from, t->flags);
+}
+
+TN_API ssize_t tn_sendmsg_until(int fd, const struct msghdr *message, int flags, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {.data.from = message, .flags = flags | MSG_DONTWAIT};
+    return io_do(fd, TN_WAY_OUT, call_sendmsg, &t, bytes_of(message->msg_iov, message->msg_iovlen), deadline, token);
+}
+
+struct from_file {
+    int fd;
+    off_t *offset;
+    size_t n;
+};
+
+static ssize_t call_sendfile(int fd, void *arg)
+{
+    struct from_file *f = arg;
+    return sendfile(fd, f->fd, f->offset, f->n);
+}
+
+TN_API ssize_t tn_sendfile_until(int to, int from, off_t *offset, size_t n, tn_time deadline, tn_token *token)
+{
+    struct from_file f = {from, offset, n};
+    return io_do(to, TN_WAY_OUT, call_sendfile, &f, 0, deadline, token);
+}
+
+/* ---- connections ---- */
+
+/* Nothing tells when these are over: 1 ms, then twice as long each time, up to 64. False: that is enough. */
+static bool again_later(unsigned *times, tn_time deadline, tn_token *token)
+{
+    int err = errno;
+    tn_time now = tn_now(), pause = (tn_time)1000000 << (*times < 6 ? (*times)++ : 6);
+    if (now >= deadline)
+        return false;
+    int rc = io_pause(deadline - now < pause ? deadline : now + pause, token);
+    errno = rc != 0 ? rc : err;
+    return rc == 0;
+}
+
+static bool given_up(int err)
+{
+    return err == ECONNABORTED || err == EPROTO || err == ENETDOWN || err == ENOPROTOOPT || err == EHOSTDOWN ||
+           err == ENONET || err == EHOSTUNREACH || err == ENETUNREACH;
+}
+
+static bool exhausted(int err)
+{
+    return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS;
+}
+
+static ssize_t call_accept(int fd, void *arg)
+{
+    struct transfer *t = arg;
+    int rc;
+    do {
+        if (t->length != NULL)
+            *t->length = t->size;
+        rc = accept4(fd, t->address.from, t->length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    } while (rc < 0 && given_up(errno));
+    return rc;
+}
+
+TN_API int tn_accept_until(int fd, struct sockaddr *address, socklen_t *length, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {.address.from = address, .length = length, .size = length != NULL ? *length : 0};
+    unsigned times = 0;
+    ssize_t got;
+    do
+        got = io_do(fd, TN_WAY_IN, call_accept, &t, 0, deadline, token);
+    while (got < 0 && exhausted(errno) && again_later(&times, deadline, token));
+    if (got >= 0)
+        io_fresh((int)got, fd);
+    return (int)got;
+}
+
+struct connection {
+    const struct sockaddr *address;
+    socklen_t length;
+    bool full; /* the other side takes no more just now, and nothing will tell when it does (AF_UNIX) */
+};
+
+static ssize_t call_connect(int fd, void *arg)
+{
+    struct connection *c = arg;
+    int rc = connect(fd, c->address, c->length);
+    c->full = rc < 0 && errno == EAGAIN && c->address->sa_family == AF_UNIX;
+    if (c->full)
+        errno = ECONNREFUSED;
+    else if (rc < 0 && (errno == EINPROGRESS || errno == EALREADY || errno == EINTR))
+        errno = EAGAIN;
+    return rc;
+}
+
+TN_API int tn_connect_until(int fd, const struct sockaddr *address, socklen_t length, tn_time deadline,
+                            tn_token *token)
+{
+    struct connection c = {address, length, false};
+    unsigned times = 0;
+    ssize_t rc;
+    do
+        rc = io_do(fd, TN_WAY_OUT, call_connect, &c, 0, deadline, token);
+    while (rc < 0 && c.full && again_later(&times, deadline, token));
+    if (rc < 0 && c.full && errno == ECONNREFUSED)
+        errno = ETIMEDOUT;
+    return (int)rc;
+}
+
+TN_API int tn_socket(int domain, int type, int protocol)
+{
+    int fd = socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+    if (fd >= 0)
+        io_fresh(fd, -1);
+    return fd;
+}
+
+TN_API int tn_shutdown(int fd, int how)
+{
+    return shutdown(fd, how);
+}
+
+TN_API int tn_close(int fd)
+{
+    int rc = io_close(fd, close);
+    return rc < 0 && errno == EINTR ? 0 : rc; /* Linux has closed it */
+}
+
+/* ---- several ---- */
+
+/* What of them tn_select can wait for; what poll alone knows of (no descriptor, POLLNVAL) it has told before. */
+static unsigned interests(const struct pollfd *fds, nfds_t n, struct io_interest *interest)
+{
+    unsigned m = 0;
+    for (nfds_t i = 0; i < n; i++) {
+        if (fds[i].fd < 0)
+            continue;
+        if (fds[i].events == 0 || (fds[i].events & ~POLLOUT) != 0) /* an error shows there */
+            interest[m++] = (struct io_interest){fds[i].fd, TN_WAY_IN};
+        if ((fds[i].events & POLLOUT) != 0)
+            interest[m++] = (struct io_interest){fds[i].fd, TN_WAY_OUT};
+    }
+    return m;
+}
+
+static int wait_for_several(struct pollfd *fds, nfds_t n, tn_time deadline, tn_token *token)
+{
+    if (tn_fibre_self() == NULL) {
+        tn_time now = tn_now(), step = token != NULL && deadline - now > TN_LOOK_NS ? now + TN_LOOK_NS : deadline;
+        poll_until(fds, n, step);
+        return token != NULL && tn_token_fired(token) ? ECANCELED : tn_now() >= deadline ? ETIMEDOUT : 0;
+    }
+    struct io_interest *interest = malloc((2 * n + 1) * sizeof *interest);
+    if (interest == NULL)
+        return ENOMEM;
+    unsigned m = interests(fds, n, interest);
+    int rc = m > 0 ? io_select(interest, m, deadline, token) : io_pause(deadline, token);
+    free(interest);
+    return m == 0 && rc == 0 ? ETIMEDOUT : rc;
+}
+
+TN_API int tn_poll_until(struct pollfd *fds, nfds_t n, tn_time deadline, tn_token *token)
+{
+    int rc = 0, ready;
+    do {
+        ready = poll_until(fds, n, 0);
+        if (ready > 0 || (ready < 0 && errno != EINTR))
+            return ready;
+        if (rc == 0)
+            rc = wait_for_several(fds, n, deadline, token);
+        else if (rc == ETIMEDOUT)
+            return 0;
+    } while (rc == 0 || rc == ETIMEDOUT);
+    errno = rc;
+    return -1;
+}
