@@ -133,6 +133,10 @@ def _place(answer: Answer, image: Path) -> None:
         step.place = places.get(step.pc, "")
         step.name = who(step.address) if step.op in _OF_THREADS else _name(step.address, names)
         step.shown = tuple("" if v is None else _value(v, names) for v in (step.read, step.wrote))
+    for wait in answer.waits:       # for a count of its own, which is raised by signals
+        queues = [s.name for s in answer.steps if s.thread == wait.thread and s.op == "enqueue"]
+        if queues and wait.name == f"wake-ups of {who(wait.thread)}":
+            wait.name = f"a signal of {queues[-1]}"
     for mark in answer.marks:
         mark.place, mark.name = places.get(mark.pc, ""), _name(mark.address, names)
     answer.message = re.sub(r"@([0-9a-f]+)", lambda at: places.get(at[1]) or "?", answer.message)
@@ -188,12 +192,16 @@ def _text(step: Step, number: int) -> str:
         what = f"{step.op} {step.name} {step.shown[0]}"
         if step.wrote is not None:
             what += f" -> {step.shown[1]}"
+        elif step.op == "CAS" and step.choice:
+            what += " fails spuriously"
         what += f" (from {step.source or 'start'})"
     return " ".join(word for word in (str(number), step.place, what.rstrip()) if word)
 
 
 #: Of a long execution the columns show so many steps of its beginning, and of its end.
 _FIRST, _LAST = 40, 160
+#: The end of an unbounded loop is the same few steps again and again.
+_LAST_OF_LOOP = 12
 
 
 def rows(answer: Answer) -> list[Row]:
@@ -236,11 +244,12 @@ def columns(answer: Answer) -> list[str]:
     waiting = waits(answer)
     threads = sorted({row.thread for row in lines} | {s.thread for s in waiting})
     cells = [(row.thread, row.text) for row in lines[:_FIRST]]
-    middle = lines[_FIRST:-_LAST]
+    last = _LAST_OF_LOOP if answer.values.get("kind") == "unbounded loop" else _LAST
+    middle = lines[_FIRST:-last]
     if middle:
         cells.append((threads[0], f"... {len(middle)} steps (--json and the replay file have them)"))
         cells += [(row.thread, row.text) for row in middle if row.marked]
-    cells += [(row.thread, row.text) for row in lines[_FIRST:][-_LAST:]]
+    cells += [(row.thread, row.text) for row in lines[_FIRST:][-last:]]
     cells += [(s.thread, wait_text(s)) for s in waiting]
     width = {t: max([len(text) for u, text in cells if u == t] + [10]) for t in threads}
     out = ["  ".join(who(t).ljust(width[t]) for t in threads).rstrip()]

@@ -170,6 +170,19 @@ class Cli(Checking):
         self.assertEqual(code, 1)
         self.assertIn(answer["kind"], ("deadlock", "assertion"))
 
+    def test_words_of_traces(self) -> None:
+        out = self.run_check(self.program("""static atomic_int x; static void *a(void *p) { int e = 0;
+            assert(atomic_compare_exchange_weak(&x, &e, 1)); return p; } int main(void) { pthread_create(&t[0], 0, a, 0);
+            pthread_join(t[0], 0); return 0; }"""), "--spurious-cas")[2]
+        self.assertIn("CAS x 0 fails spuriously", out)
+        out = self.run_check(self.program("""static mtx_t m; static cnd_t c; static void *a(void *p) { mtx_lock(&m); cnd_wait(&c, &m);
+            mtx_unlock(&m); return p; } int main(void) { mtx_init(&m, mtx_plain); cnd_init(&c); go(a, a); return 0; }"""))[2]
+        self.assertIn("waits for a signal of c", out)
+        out = self.run_check(self.program("""static atomic_int x; static int n; static void *a(void *p) { while (!x) n++; return p; }
+            static void *b(void *p) { x = 0; return p; } int main(void) { go(a, b); return 0; }"""))[2]
+        self.assertRegex(out, r"\.\.\. \d+ steps")
+        self.assertLess(len(out.splitlines()), 70)
+
     def test_words(self) -> None:
         code, answer, out = self.run_check(self.program(BUG))
         self.assertRegex(answer["message"], r"^assertion: x < 2 \(")
