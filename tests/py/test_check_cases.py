@@ -91,7 +91,7 @@ class Cases(Checking):
 
     def test_refusals(self) -> None:
         for argv, why in ((["queue:mpmc-rng"], "nearest: queue:mpmc-ring"), (["queue:mpmc-ring", "--twin", "debt"], "debt-forgotten"),
-                          (["--twin", "x"], "which case"), (["queue:mpmc-ring", "queue:spinlock", "--picture", "x"], "one program"),
+                          (["--twin", "x"], "which case"), (["queue:mpmc-ring", "queue:spinlock", "--picture", "x.dot"], "one program"),
                           ([str(ROOT / "dscheck/golden/inc.c"), "--twin", "x"], "which case")):
             with self.assertRaises(Stop) as caught:
                 self.verb(*argv)
