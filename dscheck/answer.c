@@ -18,9 +18,7 @@ void run_waiting(char *text, size_t size)
         if (t > 0)
             snprintf(who, sizeof(who), "thread %u", t);
         const struct request *q = &exec_state[t].q;
-        if (exec_state[t].stopped)
-            n += (size_t)snprintf(text + n, size - n, "%s%s tries again at @%x", n > 0 ? "; " : "", who, q->pc);
-        else if (g->bottom[t] == NIL)
+        if (g->bottom[t] == NIL)
             n += (size_t)snprintf(text + n, size - n, "%s%s waits at @%x to join thread %u", n > 0 ? "; " : "", who,
                                   q->pc, (unsigned)q->arg);
         else

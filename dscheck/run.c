@@ -215,9 +215,29 @@ static const char *stuck(bool *blocked)
         if (!in_thread[t].alive || in_thread[t].ended)
             continue;
         *blocked |= over ? exec_state[t].stopped : would_go_on(t);
-        waits |= exec_state[t].stopped || (g->bottom[t] != NIL && await_may_loop(g->slot[g->bottom[t]].op));
+        waits |= g->bottom[t] != NIL && await_may_loop(g->slot[g->bottom[t]].op);
     }
     return over || *blocked ? NULL : waits ? "livelock" : "deadlock";
+}
+
+/* Nobody else can go on: who has stopped since its turn had failed has to try again, though nothing has changed, since its
+ * loop may be one that ends.  Whose turn it is; -1: nobody's, or in reality another one would go on. */
+static int tries_again(void)
+{
+    int who = -1;
+    for (unsigned t = 0; t < exec_threads && !in_thread[0].ended; t++) {
+        if (!in_thread[t].alive || in_thread[t].ended)
+            continue;
+        if (exec_state[t].refused || would_go_on(t))
+            return -1;
+        if (exec_state[t].stopped)
+            who = (int)t;
+    }
+    if (who >= 0) {
+        exec_state[who].stopped = exec_state[who].failed = false;
+        exec_state[who].beens = 0;
+    }
+    return who;
 }
 
 static void at_end(void)
@@ -327,6 +347,8 @@ static void go_on(void)
                 revisited();
         }
         int t = exec_abandoned ? -1 : pick_thread(now);
+        if (t < 0 && !exec_abandoned)
+            t = tries_again();
         if (t < 0) {
             at_end();
             if (!next_graph()) {
