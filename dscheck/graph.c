@@ -314,11 +314,12 @@ struct effect effect_of(const struct slot *e, uint64_t old, unsigned choice)
         f.waits = !f.writes && e->op == OP_TAKE;
         f.new = f.writes ? old - 1 : old;
         break;
-    case OP_ENQUEUE: { /* nibbles hold thread + 1: the queue ends at the first 0 */
+    case OP_ENQUEUE:
+    case OP_ARRIVE: { /* nibbles hold thread + 1: the queue ends at the first 0 */
         unsigned n = 0;
         while (n < 16 && (old >> (4 * n) & 15) != 0)
             n++;
-        f.new = old | e->arg << (4 * n);
+        f.new = e->op == OP_ARRIVE &&n + 1 == e->expect ? 0 : old | e->arg << (4 * n);
         break;
     }
     case OP_DEQUEUE:
@@ -336,9 +337,6 @@ struct effect effect_of(const struct slot *e, uint64_t old, unsigned choice)
             f.new = (old & ((UINT64_C(1) << (4 * at)) - 1)) | (at == 15 ? 0 : old >> (4 * (at + 1)) << (4 * at));
         break;
     }
-    case OP_ARRIVE:
-        f.new = old + 1 == e->arg ? 0 : old + 1;
-        break;
     default:
         break;
     }

@@ -24,13 +24,13 @@ static void interrupt(int signal)
 
 /* ---- crashes of the code under test: go on in the engine ---- */
 
-static const char *crash;
+static const char *crash, *crash_kind;
 
 static void crashed(void)
 {
     if (in_ahead)
         in_op(0, 0, 0, 0, 0, OP_STOP * 8);
-    in_bug("crash", "%s", crash);
+    in_bug(crash_kind, "%s", crash);
 }
 
 static void fault(int signal, siginfo_t *info, void *context)
@@ -41,9 +41,11 @@ static void fault(int signal, siginfo_t *info, void *context)
         _exit(99);
     }
     char *at = info->si_addr;
-    if (signal == SIGSEGV && at >= (char *)in_cur->low - 4096 && at < (char *)in_cur->low + 4096)
-        snprintf(text, sizeof(text), "stack overflow");
-    else
+    crash_kind = "crash";
+    if (signal == SIGSEGV && at >= (char *)in_cur->low - 4096 && at < (char *)in_cur->low + 4096) {
+        crash_kind = "unsupported";
+        snprintf(text, sizeof(text), "a thread needs more than %d KiB of stack", IN_STACK / 1024);
+    } else
         snprintf(text, sizeof(text), "%s at address %p", signal == SIGFPE ? "arithmetic fault" : "invalid access",
                  info->si_addr);
     crash = text;

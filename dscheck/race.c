@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { INLINE = 4, WRITES = 1, ATOMIC = 2, FREES = 4 };
 
@@ -280,12 +281,17 @@ void in_leave(void);
 _Noreturn void in_bug(const char *kind, const char *format, ...)
 {
     va_list list;
+    run_result.unsupported |= strcmp(kind, "unsupported") == 0;
     if (!run_result.unsupported)
         run_result.bug = true;
     snprintf(run_result.kind, sizeof(run_result.kind), "%s", kind);
     va_start(list, format);
     vsnprintf(run_result.message, sizeof(run_result.message), format, list);
     va_end(list);
+    if (in_object.main == NULL) { /* nothing to go back to, nor to show */
+        fprintf(stderr, "before main(), in a constructor: %s\n", run_result.message);
+        _exit(run_result.unsupported ? 77 : 99);
+    }
     if (run_result.marks == 0 && in_cur != &in_boot) {
         const struct state *s = &exec_state[in_cur->id];
         uint64_t pc = in_cur->pc - 1 - (uint64_t)in_object.base;

@@ -99,9 +99,6 @@ void run_answer(unsigned t, const struct slot *s)
     case OP_DEQUEUE:
         ret = s->writes ? s->old >> (4 * s->choice) & 15 : 0;
         break;
-    case OP_ARRIVE:
-        ret = s->new == 0;
-        break;
     default:
         break;
     }
@@ -210,7 +207,7 @@ static bool would_go_on(unsigned t)
 static const char *stuck(bool *blocked)
 {
     const struct frame *g = search_graph;
-    bool waits = false, over = in_thread[0].ended;
+    bool waits = false, over = in_over;
     for (unsigned t = 0; t < exec_threads; t++) {
         if (!in_thread[t].alive || in_thread[t].ended)
             continue;
@@ -377,6 +374,8 @@ static uint64_t direct(const struct request *q)
     struct slot s = {.op = q->op, .log = q->log, .arg = q->arg, .expect = q->expect};
     if (q->op == OP_FENCE)
         return 0;
+    if (q->op >= OP_MEMORY_END)
+        in_bug("unsupported", "threads before main(), in a constructor");
     s.old = place_fetch(q->at, q->log);
     struct effect f = effect_of(&s, s.old, 0);
     if (f.writes)

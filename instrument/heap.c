@@ -2,10 +2,11 @@
 /*
  * The heap of the code under test.  Each thread allocates from a stretch of its own, so that the address of a block
  * depends only on what its thread did before: the same event finds the same address in every execution.  A freed block
- * is not used again, or is by the next allocation of its size of the thread that freed it (`in_reuse`).
+ * is not used again, or is by the next allocation of its size of the thread that freed it, whoever allocated it (`in_reuse`).
  */
 #include "instrument.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct block {
     char *at;
     size_t size, room;
     unsigned char *known; /* a bit a byte: has been written */
-    bool freed, reused;
+    bool freed;
     uint32_t from, freed_from; /* who allocated it, and freed it: places in the code */
     uint8_t freed_by;
 };
@@ -92,8 +93,21 @@ static __attribute__((cold, noinline)) const char *freed_text(const struct block
     return text;
 }
 
+/* A block that this thread has freed, whoever allocated it: what it has done alone decides which. */
+static struct block *freed_here(struct heap *h, size_t room, size_t align)
+{
+    for (unsigned i = h->n; i-- > 0;) {
+        struct block *b = &h->block[i];
+        if (b->freed && b->freed_by == in_cur->id && b->room == room && (size_t)b->at % align == 0)
+            return b;
+    }
+    return NULL;
+}
+
 static void *allocate(size_t size, size_t align, bool zero)
 {
+    if (in_object.main == NULL)
+        in_bug("unsupported", "an allocation before main(), in a constructor");
     unsigned t = in_cur->id;
     struct heap *h = &heap[t];
     if (t >= used) {
@@ -106,13 +120,14 @@ static void *allocate(size_t size, size_t align, bool zero)
     }
     if (in_malloc_fail && IN_OP(OP_CHOOSE, 0, 0, 2, 0) == 1)
         return NULL;
+    if (size > PTRDIFF_MAX) {
+        in_cur->error = ENOMEM;
+        return NULL;
+    }
     size_t room = (size + GRAIN - 1) / GRAIN * GRAIN;
     struct block *b = NULL;
-    if (in_reuse)
-        for (unsigned i = h->n; i-- > 0 && b == NULL;)
-            if (h->block[i].freed && h->block[i].reused && h->block[i].room == room &&
-                (size_t)h->block[i].at % align == 0)
-                b = &h->block[i];
+    for (unsigned i = 0; in_reuse && b == NULL && i < used; i++)
+        b = freed_here(&heap[(t + i) % used], room, align);
     if (b == NULL) {
         if (h->n == BLOCKS)
             in_bug("unsupported", "more than %d blocks allocated by one thread", BLOCKS);
@@ -125,11 +140,11 @@ static void *allocate(size_t size, size_t align, bool zero)
             b->known = h->known + h->known_used;
             h->known_used += room / 8 + 2;
         }
-        if (h->next > h->low + in_heap_each)
+        if (room > in_heap_each || h->next > h->low + in_heap_each)
             in_bug("unsupported", "more than %zu bytes allocated by one thread", in_heap_each);
     }
     b->size = size;
-    b->freed = b->reused = false;
+    b->freed = false;
     b->from = here();
     if (b->known != NULL)
         memset(b->known, zero ? 0xff : 0, room / 8 + 1);
@@ -183,6 +198,7 @@ int ex_posix_memalign(void **p, size_t align, size_t size)
     void *made = allocate(size, align < GRAIN ? GRAIN : align, false);
     if (made == NULL)
         return 12;
+    in_plain(p, sizeof(*p), true, in_cur->pc);
     *p = made;
     return 0;
 }
@@ -198,7 +214,6 @@ static void release(void *p)
     b->freed = true;
     b->freed_by = in_cur->id;
     b->freed_from = here();
-    b->reused = block_at(p) >= heap[in_cur->id].block && block_at(p) < heap[in_cur->id].block + BLOCKS;
 }
 
 void ex_free(void *p)
@@ -219,12 +234,20 @@ void *ex_realloc(void *p, size_t size)
         size_t n = b->size < size ? b->size : size;
         memcpy(to, p, n);
         struct block *made = block_at(to);
-        if (made->known != NULL)
-            memset(made->known, 0xff, n / 8 + 1);
+        if (made->known != NULL && b->known != NULL) {
+            memcpy(made->known, b->known, n / 8);
+            made->known[n / 8] = b->known[n / 8] & (unsigned char)((1U << (n % 8)) - 1);
+        } else if (made->known != NULL) {
+            memset(made->known, 0xff, made->room / 8 + 1);
+        }
         release(p);
     }
     return to;
 }
+
+/* Of padding, and of the rest of a word with bit-fields, nobody has written anything: a read of some byte that somebody has
+ * written is right. */
+static const char unwritten[] = "a read of heap that nobody has written";
 
 const char *in_heap_wrong(const char *at, size_t size, bool write)
 {
@@ -234,7 +257,12 @@ const char *in_heap_wrong(const char *at, size_t size, bool write)
     if (b == NULL) {
         size_t each = IN_TLS + IN_STACK + in_heap_each;
         unsigned t = (unsigned)((size_t)(at - in_low) / each);
-        return at >= in_thread[t].high ? "an access to the heap outside all blocks" : NULL;
+        if (at < in_thread[t].high)
+            return NULL;
+        const char *here = __builtin_frame_address(0);
+        if (here >= in_low && here < in_high && !in_own_stack(here))
+            in_bug("unsupported", "a thread needs more than %d KiB of stack", IN_STACK / 1024);
+        return "an access to the heap outside all blocks";
     }
     if (b->freed && at + size > b->at && at < b->at + b->room)
         return freed_text(b, "use after free, of a block");
@@ -249,15 +277,16 @@ const char *in_heap_wrong(const char *at, size_t size, bool write)
                 have |= mask;
                 memcpy(b->known + from / 8, &have, 2);
             }
-            return (have & mask) == mask ? NULL : "a read of heap that nobody has written";
+            return (have & mask) != 0 ? NULL : unwritten;
         }
+        bool any = write;
         for (size_t i = from; i < from + size; i++) {
             unsigned char bit = (unsigned char)(1U << (i % 8));
             if (write)
                 b->known[i / 8] |= bit;
-            else if ((b->known[i / 8] & bit) == 0)
-                return "a read of heap that nobody has written";
+            any |= (b->known[i / 8] & bit) != 0;
         }
+        return any ? NULL : unwritten;
     }
     return NULL;
 }
@@ -294,6 +323,18 @@ const char *in_heap_leak(char *text, size_t size)
         return NULL;
     memset(reached, 0, sizeof(reached));
     scan(in_object.data, in_object.data_end);
+    for (unsigned t = 0; t < IN_THREADS; t++) { /* what threads still have that did not end themselves */
+        const struct in_thread *th = &in_thread[t];
+        if (!th->exits && (t != 0 || !in_over))
+            continue;
+        size_t keys;
+        const char *key = in_keys_of(t, &keys);
+        scan(key, key + keys);
+        if (th->tls_made)
+            scan(th->low - IN_TLS, th->low - IN_TLS + in_object.tls_size);
+        if (th->exits)
+            scan(th->sp, th->high);
+    }
     for (unsigned t = 0; t < used; t++)
         for (unsigned i = 0; i < heap[t].n; i++)
             if (!heap[t].block[i].freed && !reached[t][i]) {

@@ -26,11 +26,15 @@ struct in_thread {
     uint64_t pc; /* of the call into the interposed library that is under way */
     uint8_t id, parent, children;
     bool alive, ended, detached, joined;
+    bool exits;    /* it has called exit(): what its stack holds is no leak */
+    bool tls_made; /* its copy of the thread-local variables */
+    int error;     /* errno */
 };
 
 extern struct in_thread *in_cur, in_boot, in_thread[IN_THREADS];
 extern void *in_engine_sp;
 extern uint32_t in_code;
+extern bool in_over;  /* the process has ended: main has returned, or somebody has called exit() */
 extern bool in_ahead; /* a look ahead is under way: anything but reads must call in_stop first */
 
 void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4);
@@ -66,6 +70,7 @@ void in_thread_start(unsigned id, unsigned parent, void *(*fn)(void *), void *ar
 void in_image(const char *path); /* load the code under test */
 void in_thread_done(void);       /* destroys the values of its keys */
 void in_keys_reset(void);
+const char *in_keys_of(unsigned thread, size_t *size); /* the values of its keys */
 void in_sync_reset(void);
 
 /* The code under test. */
@@ -82,8 +87,8 @@ extern struct in_object in_object;
 
 /* ---- memory ---- */
 
-extern char *in_low, *in_high; /* stacks, thread-local storage, heap: one stretch at a fixed address */
-enum { IN_TLS = 64 * 1024 };
+extern char *in_low, *in_high;               /* stacks, thread-local storage, heap: one stretch at a fixed address */
+enum { IN_TLS = 64 * 1024, IN_WORDS = 128 }; /* of that, words of the library itself at its end */
 static const size_t in_heap_each = (size_t)16 << 20; /* of each thread */
 
 void in_heap_reset(void);

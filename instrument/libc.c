@@ -3,9 +3,11 @@
 #define _GNU_SOURCE
 #include "instrument.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -158,6 +160,41 @@ void *ex_memchr(const void *p, int c, size_t n)
     return found;
 }
 
+/* As far as they look is not known: to the end of the string. */
+int ex_atoi(const char *s);
+int ex_atoi(const char *s)
+{
+    IN_CALL();
+    reads(s, strlen(s) + 1);
+    return atoi(s);
+}
+
+long ex_strtol(const char *s, char **end, int base);
+long ex_strtol(const char *s, char **end, int base)
+{
+    IN_CALL();
+    reads(s, strlen(s) + 1);
+    if (end != NULL)
+        writes((void *)end, sizeof(*end));
+    errno = in_cur->error;
+    long v = strtol(s, end, base);
+    in_cur->error = errno;
+    return v;
+}
+
+unsigned long ex_strtoul(const char *s, char **end, int base);
+unsigned long ex_strtoul(const char *s, char **end, int base)
+{
+    IN_CALL();
+    reads(s, strlen(s) + 1);
+    if (end != NULL)
+        writes((void *)end, sizeof(*end));
+    errno = in_cur->error;
+    unsigned long v = strtoul(s, end, base);
+    in_cur->error = errno;
+    return v;
+}
+
 static int format_into(char *to, size_t size, const char *format, va_list list)
 {
     int n = vsnprintf(to, size, format, list);
@@ -210,8 +247,17 @@ _Noreturn void ex_exit(int code)
     IN_CALL();
     if (code != 0)
         in_bug("exit", "exit(%d) was called", code);
+    in_over = in_cur->exits = true;
     in_op(0, 0, 0, 0, 0, OP_END * 8);
     __builtin_unreachable();
+}
+
+/* ---- errno: each thread's own ---- */
+
+int *ex___errno_location(void);
+int *ex___errno_location(void)
+{
+    return &in_cur->error;
 }
 
 /* ---- what programs for other checkers call ---- */
@@ -223,7 +269,46 @@ _Noreturn void ex_error(void)
     in_bug("assertion", "the program called its error function");
 }
 
-/* ---- output is dropped, time stands still, yielding does nothing ---- */
+/* ---- output is dropped, but counted ---- */
+
+int ex_printf(const char *format, ...);
+int ex_printf(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    return n;
+}
+
+int ex_fprintf(FILE *f, const char *format, ...);
+int ex_fprintf(FILE *f, const char *format, ...)
+{
+    (void)f;
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(NULL, 0, format, list);
+    va_end(list);
+    return n;
+}
+
+size_t ex_fwrite(const void *p, size_t size, size_t n, FILE *f);
+size_t ex_fwrite(const void *p, size_t size, size_t n, FILE *f)
+{
+    (void)p;
+    (void)size;
+    (void)f;
+    return n;
+}
+
+int ex_fputc(int c, FILE *f);
+int ex_fputc(int c, FILE *f)
+{
+    (void)f;
+    return (unsigned char)c;
+}
+
+/* ---- time stands still, yielding does nothing ---- */
 
 int ex_silent(void);
 int ex_silent(void)

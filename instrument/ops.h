@@ -32,7 +32,7 @@
 #define OP_ENQUEUE    20 /*    a thread, at the end of a queue of 16 nibbles */
 #define OP_DEQUEUE    21 /*    one of them, which is a choice */
 #define OP_REMOVE     22 /*    a given one, if it is there */
-#define OP_ARRIVE     23 /*    at a barrier of so many: + 1, or 0 for the last one */
+#define OP_ARRIVE     23 /*    the same, but the last of so many leaves an empty queue */
 #define OP_AWAIT_OVER 24 /* *  reads what is not the argument */
 #define OP_MEMORY_END 25
 

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <threads.h>
 
-static uint64_t woken[IN_THREADS]; /* how often a condition woke it */
-static bool used;                  /* any condition, in this execution */
+static uint64_t woken[IN_THREADS]; /* how often a condition or a barrier woke it */
+static bool used;                  /* any of them, in this execution */
 
 /* A thread that has woken for no reason, and waits again before its mutex has changed hands, has done nothing that it
  * could not do by waking later: it is not to wake for no reason again, or it might do so for ever. */
@@ -41,6 +41,20 @@ void in_sync_reset(void)
 
 /* ---- condition variables: a queue of threads; each waits for its own count of signals ---- */
 
+/* A timed one is stuck nowhere: its time runs out at last. */
+static void await_signal(bool timed)
+{
+    unsigned id = in_cur->id;
+    IN_OP(OP_AWAIT_OVER, IN_WORD, signals_of(id), woken[id], timed);
+    woken[id]++;
+}
+
+static void wake(uint64_t all)
+{
+    for (; all != 0; all >>= 4)
+        IN_OP(OP_ADD, IN_WORD, signals_of((unsigned)(all & 15) - 1), 1, 0);
+}
+
 static int cond_wait(uint64_t *c, struct in_mutex *m, bool timed)
 {
     if (m->owner != IN_ME)
@@ -53,10 +67,8 @@ static int cond_wait(uint64_t *c, struct in_mutex *m, bool timed)
     in_unlock(m);
     if ((timed || spurious) && IN_OP(OP_CHOOSE, 0, 0, 2, 0) == 1)
         early = IN_OP(OP_REMOVE, IN_WORD, c, IN_ME, 0);
-    if (!early) {
-        IN_OP(OP_AWAIT_OVER, IN_WORD, signals_of(id), woken[id], 0);
-        woken[id]++;
-    }
+    if (!early)
+        await_signal(timed);
     in_lock(m, OP_LOCK);
     for_nothing[id].from = early ? c : NULL;
     for_nothing[id].hands = m->hands;
@@ -118,16 +130,14 @@ int ex_pthread_cond_broadcast(uint64_t *c)
 {
     IN_CALL();
     /* All at once: those who come later wait for another one. */
-    uint64_t all = IN_OP(OP_XCHG, IN_WORD, c, 0, 0);
-    for (; all != 0; all >>= 4)
-        IN_OP(OP_ADD, IN_WORD, signals_of((unsigned)(all & 15) - 1), 1, 0);
+    wake(IN_OP(OP_XCHG, IN_WORD, c, 0, 0));
     return 0;
 }
 
-/* ---- barriers: who has arrived, the generation, how many ---- */
+/* ---- barriers: a queue of those who have arrived, how many they are to be ---- */
 
 struct barrier {
-    uint64_t arrived, generation, n;
+    uint64_t queue, n;
 };
 
 int ex_pthread_barrier_init(struct barrier *b, const void *attr, unsigned n);
@@ -146,7 +156,7 @@ int ex_pthread_barrier_destroy(struct barrier *b);
 int ex_pthread_barrier_destroy(struct barrier *b)
 {
     IN_CALL();
-    if (b->arrived != 0)
+    if (b->queue != 0)
         in_bug("misuse", "a barrier is destroyed while threads wait at it");
     in_plain(b, sizeof(*b), true, in_cur->pc);
     return 0;
@@ -158,12 +168,15 @@ int ex_pthread_barrier_wait(struct barrier *b)
     IN_CALL();
     if (b->n == 0)
         in_bug("misuse", "a wait at a barrier that has not been initialised");
-    uint64_t generation = IN_OP(OP_LOAD, IN_WORD, &b->generation, 0, 0);
-    if (IN_OP(OP_ARRIVE, IN_WORD, &b->arrived, b->n, 0)) {
-        IN_OP(OP_STORE, IN_WORD, &b->generation, generation + 1, 0);
+    used = true;
+    uint64_t n = b->n, before = IN_OP(OP_ARRIVE, IN_WORD, &b->queue, IN_ME, n), arrived = 1;
+    for (uint64_t rest = before; rest != 0; rest >>= 4)
+        arrived++;
+    if (arrived == n) { /* the barrier is no more looked at, by anybody: it may be destroyed */
+        wake(before);
         return PTHREAD_BARRIER_SERIAL_THREAD;
     }
-    IN_OP(OP_AWAIT_OVER, IN_WORD, &b->generation, generation, 0);
+    await_signal(false);
     return 0;
 }
 
@@ -194,14 +207,37 @@ int ex_sem_wait(uint64_t *s)
     return 0;
 }
 
+/* Waiting until it can take one comes to the same as asking later. */
+static int take(uint64_t *s, int otherwise)
+{
+    if (IN_OP(OP_TRYTAKE, IN_WORD, s, 0, 0))
+        return 0;
+    in_cur->error = otherwise;
+    return -1;
+}
+
 int ex_sem_trywait(uint64_t *s);
 int ex_sem_trywait(uint64_t *s)
 {
     IN_CALL_READS();
-    if (IN_OP(OP_TRYTAKE, IN_WORD, s, 0, 0))
-        return 0;
-    errno = EAGAIN;
-    return -1;
+    return take(s, EAGAIN);
+}
+
+int ex_sem_timedwait(uint64_t *s, const struct timespec *until);
+int ex_sem_timedwait(uint64_t *s, const struct timespec *until)
+{
+    (void)until;
+    IN_CALL();
+    return take(s, ETIMEDOUT);
+}
+
+int ex_sem_clockwait(uint64_t *s, clockid_t clock, const struct timespec *until);
+int ex_sem_clockwait(uint64_t *s, clockid_t clock, const struct timespec *until)
+{
+    (void)clock;
+    (void)until;
+    IN_CALL();
+    return take(s, ETIMEDOUT);
 }
 
 int ex_sem_post(uint64_t *s);
@@ -220,10 +256,4 @@ int ex_cnd_timedwait(uint64_t *c, struct in_mutex *m, const struct timespec *unt
     (void)until;
     IN_CALL();
     return cond_wait(c, m, true) == 0 ? thrd_success : thrd_timedout;
-}
-
-void ex_cnd_destroy(uint64_t *c);
-void ex_cnd_destroy(uint64_t *c)
-{
-    (void)c;
 }

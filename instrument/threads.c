@@ -29,6 +29,12 @@ void in_keys_reset(void)
     *keys_made() = 0;
 }
 
+const char *in_keys_of(unsigned thread, size_t *size)
+{
+    *size = sizeof(values[thread]);
+    return (const char *)values[thread];
+}
+
 /* ---- threads ---- */
 
 int ex_pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
@@ -143,8 +149,9 @@ int ex_pthread_key_create(pthread_key_t *key, void (*fn)(void *))
     used = true;
     uint64_t k = IN_OP(OP_ADD, IN_WORD, keys_made(), 1, 0);
     if (k >= KEYS)
-        return EAGAIN;
+        in_bug("unsupported", "more than %d keys, counting those that were deleted", KEYS);
     destructor[k] = fn;
+    in_plain(key, sizeof(*key), true, in_cur->pc);
     *key = (pthread_key_t)k;
     return 0;
 }
@@ -197,7 +204,9 @@ int ex_thrd_join(thrd_t t, int *result)
     if (to == in_cur)
         in_bug("misuse", "a thread joins itself");
     IN_OP(OP_JOIN, IN_WORD, 0, to->id, 0);
-    if (result != NULL)
+    if (result != NULL) {
+        in_plain(result, sizeof(*result), true, in_cur->pc);
         *result = (int)(intptr_t)to->result;
+    }
     return thrd_success;
 }

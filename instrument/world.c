@@ -13,16 +13,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 struct in_thread *in_cur = &in_boot, in_boot, in_thread[IN_THREADS];
 void *in_engine_sp;
 uint32_t in_code;
-bool in_ahead;
+bool in_ahead, in_over;
 struct in_object in_object;
 char *in_low, *in_high;
 
 static char *const fixed = (char *)0x200000000000;
 static size_t each; /* a thread's stretch: storage, stack, heap */
+
+static _Noreturn void refuse(const char *what)
+{
+    fprintf(stderr, "%s: not supported\n", what);
+    _exit(77);
+}
 
 static int segments(struct dl_phdr_info *info, size_t size, void *wanted)
 {
@@ -38,7 +45,17 @@ static int segments(struct dl_phdr_info *info, size_t size, void *wanted)
         if (p->p_type == PT_GNU_RELRO) {
             relro = at;
             relro_end = (char *)(((size_t)at + p->p_memsz + 4095) & ~(size_t)4095);
+        } else if (p->p_type == PT_GNU_STACK && (p->p_flags & PF_X) != 0) {
+            refuse("code on the stack, as of nested functions");
+        } else if (p->p_type == PT_DYNAMIC) {
+            for (const ElfW(Dyn) *d = (const ElfW(Dyn) *)at; d->d_tag != DT_NULL; d++)
+                if (d->d_tag == DT_FLAGS && (d->d_un.d_val & DF_STATIC_TLS) != 0)
+                    refuse("thread-local variables of the model initial-exec or local-exec");
+                else if (d->d_tag == DT_FINI_ARRAY)
+                    refuse("destructors, which would run after the last execution");
         } else if (p->p_type == PT_TLS) {
+            if (p->p_memsz > IN_TLS - IN_WORDS)
+                refuse("more than 65408 bytes of thread-local variables");
             o->tls_image = at;
             o->tls_filled = p->p_filesz;
             o->tls_size = p->p_memsz;
@@ -101,10 +118,9 @@ void in_world_init(void)
     }
 }
 
-static bool has_tls[IN_THREADS];
-
 void in_world_reset(void)
 {
+    in_over = false;
     in_sync_reset();
     in_keys_reset();
     if (in_object.data != NULL)
@@ -112,7 +128,7 @@ void in_world_reset(void)
     for (unsigned t = 0; t < IN_THREADS; t++) {
         in_thread[t].alive = in_thread[t].ended = in_thread[t].joined = in_thread[t].detached = false;
         in_thread[t].children = 0;
-        has_tls[t] = false;
+        in_thread[t].exits = in_thread[t].tls_made = false;
     }
     in_heap_reset();
 }
@@ -122,7 +138,10 @@ void in_thread_main(void)
 {
     struct in_thread *t = in_cur;
     t->result = t->fn(t->arg);
-    in_thread_done();
+    if (t->id == 0) /* ends the process, where a thread destroys the values of its keys */
+        in_over = true;
+    else
+        in_thread_done();
     in_op(0, 0, 0, 0, 0, OP_END * 8);
     __builtin_unreachable();
 }
@@ -150,6 +169,7 @@ void in_thread_start(unsigned id, unsigned parent, void *(*fn)(void *), void *ar
     t->alive = true;
     t->ended = false;
     t->pc = 0;
+    t->error = 0;
     uint64_t *sp = (uint64_t *)(t->high - 16 - 56);
     memset(sp, 0, 56 + 16);
     sp[6] = (uint64_t)in_trampoline;
@@ -167,7 +187,7 @@ void *__tls_get_addr(struct tls_index *i)
     static bool boot_made;
     unsigned id = in_explored() ? in_cur->id : 0;
     char *block = in_explored() ? in_thread[id].low - IN_TLS : boot;
-    bool *made = in_explored() ? &has_tls[id] : &boot_made;
+    bool *made = in_explored() ? &in_thread[id].tls_made : &boot_made;
     if (!*made) {
         *made = true;
         memcpy(block, in_object.tls_image, in_object.tls_filled);
