@@ -189,11 +189,11 @@ static void *passer(void *arg)
     return NULL;
 }
 
-static double two(const char *name, uint64_t ops, bool yields)
+static double two(const char *name, uint64_t ops, bool yielding)
 {
     uint64_t half = ops / 2, begin = bench_now();
     turns = 0;
-    gives_way = yields;
+    gives_way = yielding;
     pthread_t a = start(passer, &half), b = start(passer, &half);
     pthread_join(a, NULL);
     pthread_join(b, NULL);
