@@ -413,10 +413,6 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
         in_boot.ret = direct(&q);
         return;
     }
-    if (invariant_asks()) {
-        in_cur->ret = invariant_answer(&q);
-        return;
-    }
     unsigned t = in_cur->id;
     uint64_t from = ((uint64_t *)in_cur->sp)[6];
     if (from < (uint64_t)in_object.text || from >= (uint64_t)in_object.text_end)
@@ -425,6 +421,10 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
         q.pc = (uint32_t)(from - 1 - (uint64_t)in_object.base);
         if (!run_seen[q.pc]) /* all processes share it: a store for each event would make them wait for each other */
             run_seen[q.pc] = 1;
+    }
+    if (invariant_asks()) {
+        in_cur->ret = invariant_answer(&q);
+        return;
     }
     if (!add_looking() && q.op == OP_YIELD) {
         in_cur->ret = 0;

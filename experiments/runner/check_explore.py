@@ -95,7 +95,9 @@ def _gdb(command: list[str]) -> None:
     """A debugger on the checker; the code under test is loaded later, so breakpoints in it are pending until then."""
     if shutil.which("gdb") is None:
         raise Stop("--gdb needs the package gdb")
-    subprocess.run(["gdb", "-q", "-iex", "set breakpoint pending on", "--args", *command], check=False)
+    subprocess.run(["gdb", "-q", "-iex", "set breakpoint pending on", "-ex", "break in_bug", "-ex",
+                    "echo run stops where the failure is found: bt shows the thread that finds it.\\n", "--args", *command],
+                   check=False)
 
 
 def _execute(checker: Path, image: Path, options: list[str]) -> report.Answer:

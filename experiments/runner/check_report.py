@@ -164,11 +164,15 @@ def _name(address: int, names: list[tuple[int, int, str]]) -> str:
 
 
 def _value(value: int, names: list[tuple[int, int, str]]) -> str:
-    """Numbers as they are, addresses of what has a name by that; 16 bytes as two of them."""
+    """Numbers as they are, of four or eight bytes as small negative ones where they may be these; addresses of what has a
+    name by that; 16 bytes as two of them."""
     if value >= 1 << 64:
         return f"({_value(value & (1 << 64) - 1, names)}, {_value(value >> 64, names)})"
     if value >= 1 << 20 and any(at <= value < at + size for at, size, _ in names):
         return "&" + _name(value, names)
+    for bits in (32, 64):
+        if (1 << bits) - (1 << 16) <= value < 1 << bits:
+            return str(value - (1 << bits))
     return str(value) if value < 1 << 32 else f"{value:#x}"
 
 

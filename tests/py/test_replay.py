@@ -98,7 +98,8 @@ class Replay(Checking):
                                       input=script, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
                 self.assertEqual(done.returncode, 1, done.stdout)
                 # gdb splits the line where a breakpoint is announced
-                self.assertEqual(done.stdout.count("Breakpoint 1, "), 2, done.stdout)
+                self.assertEqual(done.stdout.count("Breakpoint 2, "), 2, done.stdout)
+                self.assertEqual(done.stdout.count("Breakpoint 1, "), 1, done.stdout)   # where it fails
                 self.assertIn("in wait", done.stdout.replace("wait (p=", "in wait (p="))
                 self.assertEqual(done.stdout.count("kind assertion"), 1, done.stdout)
                 said = json.loads(done.stdout[done.stdout.index('{"schema"'):])   # behind gdb's last prompt
