@@ -193,7 +193,7 @@ def bound(args: argparse.Namespace) -> str | None:
 
 def line(answer: report.Answer, limits: str | None, args: argparse.Namespace) -> str:
     n, blocked = int(answer.number("executions")), int(answer.number("blocked"))
-    model = "sc" + (f", {limits}" if limits else "")
+    model = ", ".join(["sc", *(["retries as awaits"] if args.retry_as_await else []), *([limits] if limits else [])])
     done = report.count(n, "execution") + (f", {blocked} blocked" if blocked else "") + f", {answer.number('seconds'):.2f} s"
     if "bounded" in answer.values:
         return f"nothing wrong found under {model}: {done}; that is no proof"
