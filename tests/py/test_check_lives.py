@@ -67,6 +67,16 @@ class Lives(Checking):
                 if verdict == "bug":
                     self.assertEqual(answer["kind"], kind, out)
 
+    def test_counts_multiply(self) -> None:
+        """What comes after all has been put back does not depend on what came before."""
+        text = """static atomic_int x[2]; static void *a(void *p) { int v = x[0]; x[1] = v; atomic_fetch_add(&x[0], 1); return p; }
+            static void *b(void *p) { int v = 0; atomic_compare_exchange_strong(&x[0], &v, 2); x[1]++; return p; }
+            int main(void) { for (int i = 0; i < PHASES; i++) { memset(x, 0, sizeof(x)); go(a, b); } return 0; }"""
+        file = self.program("#include <string.h>\n" + text)
+        once, twice = (self.run_check(file, "--", f"-DPHASES={n}")[1]["executions"] for n in (1, 2))
+        self.assertGreater(once, 1)
+        self.assertEqual(twice, once * once)
+
     def test_who_retries_for_ever(self) -> None:
         for says, text in RETRIES.items():
             for options in ([], ["--retry-as-await"]):
