@@ -27,5 +27,7 @@ def _name(row: pd.Series) -> str:
 def named(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of the benchmark, with the columns `who` and `other`, which is as `critical` where it is not given."""
     mine = frame[frame["program"].astype(str).str.match("locks(-|$)")]
+    if mine.empty or "critical" not in mine:
+        return mine.iloc[:0].assign(who=[], critical=[], other=[])
     other = mine["other"].fillna(mine["critical"]) if "other" in mine else mine["critical"]
-    return mine.assign(who=mine.apply(_name, axis=1) if len(mine) else [], other=other)
+    return mine.assign(who=mine.apply(_name, axis=1), other=other)
