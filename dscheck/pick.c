@@ -19,7 +19,10 @@ static bool runnable(const struct frame *g, unsigned t)
         return false;
     if (g->bottom[t] != NIL)
         return offered(g, t);
-    return !exec_state[t].pending || exec_state[t].q.op != OP_JOIN || in_thread[exec_state[t].q.arg].ended;
+    if (!exec_state[t].pending || exec_state[t].q.op != OP_JOIN)
+        return true;
+    const struct in_thread *other = &in_thread[exec_state[t].q.arg];
+    return other->ended && !other->exits; /* who calls exit() ends the process, and is never joined */
 }
 
 static uint64_t random_state;

@@ -122,6 +122,9 @@ void place_end(uint64_t cell, unsigned mask)
         if (loc != NIL && lives(loc) && (mask >> i & ((1U << (1U << location[loc].log)) - 1)) != 0)
             location[loc].over = exec_number;
     }
+    uint16_t first = find(cell - 8), loc = first == NIL ? NIL : in_use(first);
+    if (loc != NIL && lives(loc) && location[loc].log == 4)
+        location[loc].over = exec_number;
 }
 
 uint64_t place_address(uint16_t loc)

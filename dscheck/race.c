@@ -178,11 +178,12 @@ static void against_atomics(const char *cell, const struct access *by, const str
         if (s->loc == NIL || before(s->tid, s->idx, by->tid, known))
             continue;
         const char *at = (const char *)place_address(s->loc);
-        if (at < cell || at >= cell + 8)
+        bool upper = s->log == 4 && at == cell - 8;
+        if ((at < cell || at >= cell + 8) && !upper)
             continue;
         struct access a = {.pc = s->pc, .epoch = s->idx, .tid = s->tid, .how = ATOMIC, .op = s->op};
         a.how |= s->writes ? WRITES : 0;
-        a.mask = (uint8_t)(((1U << (1U << s->log)) - 1) << (at - cell));
+        a.mask = upper ? 0xff : (uint8_t)(((1U << (1U << s->log)) - 1) << (at - cell));
         meet(&a, by, cell);
     }
 }
@@ -221,19 +222,18 @@ static void touch_plain(const char *at, unsigned mask, unsigned how, unsigned ti
     c->n = (uint16_t)kept;
 }
 
-/* An atomic access lies in one cell: it is aligned.  What may write counts as a write. */
-void run_atomic(const struct request *q, unsigned tid)
+static void atomic_cell(const struct request *q, unsigned tid, const char *at)
 {
-    struct cell *c = fresh_cell((const char *)q->at);
+    struct cell *c = fresh_cell(at);
     if (c == NULL)
         return;
     c->atomics = true;
     if (c->n == 0 && c->more == 0)
         return;
-    const char *cell = (const char *)(q->at & ~UINT64_C(7));
+    const char *cell = (const char *)((uintptr_t)at & ~(uintptr_t)7);
     struct access now = {.pc = q->pc, .tid = (uint8_t)tid, .how = ATOMIC, .op = q->op};
     now.how |= exec_writes(q->op) ? WRITES : 0;
-    now.mask = (uint8_t)(((1U << (1U << q->log)) - 1) << (q->at & 7));
+    now.mask = (uint8_t)(((1U << (1U << q->log)) - 1) << (at - cell));
     const struct clock *known = run_clock(tid, &now.epoch);
     for (unsigned i = 0; i < c->n; i++)
         if (!before(c->of[i].tid, c->of[i].epoch, now.tid, known))
@@ -241,6 +241,14 @@ void run_atomic(const struct request *q, unsigned tid)
     for (uint32_t o = c->more; o != 0; o = others[o].next)
         if (!before(others[o].of.tid, others[o].of.epoch, now.tid, known))
             meet(&others[o].of, &now, cell);
+}
+
+/* An atomic access lies in one cell, since it is aligned, or in two, of 16 bytes.  What may write counts as a write. */
+void run_atomic(const struct request *q, unsigned tid)
+{
+    atomic_cell(q, tid, (const char *)q->at);
+    if (q->log == 4)
+        atomic_cell(q, tid, (const char *)q->at + 8);
 }
 
 static void touch_range(const char *at, size_t size, unsigned how, unsigned tid, uint32_t pc)

@@ -35,6 +35,14 @@ LIVES: dict[str, tuple[str, str | None]] = {
         static sem_t s; static void *post(void *p) { sem_post(&s); return p; } int main(void) {
         for (int i = 0; i < 2; i++) { sem_init(&s, 0, 0); go(post, post); sem_wait(&s); sem_wait(&s); sem_destroy(&s); }
         return 0; }""", None),
+    "upper-half": ("""static union { _Atomic struct two { long a, b; } both; long half[2]; } u;
+        static void *a(void *p) { atomic_store(&u.both, ((struct two){1, 2})); return p; } int main(void) { go(a, a);
+        u.half[1] = 9; struct two v = atomic_load(&u.both); assert(v.a == 1 && v.b == 9); return 0; }""", None),
+    "upper-half-races": ("""static union { _Atomic struct two { long a, b; } both; long half[2]; } u;
+        static void *a(void *p) { atomic_store(&u.both, ((struct two){1, 2})); return p; } static void *b(void *p) {
+        u.half[1] = 9; return p; } int main(void) { go(a, b); return 0; }""", "data race"),
+    "no-join-of-who-exits": ("""static atomic_int x; static void *a(void *p) { x++; exit(0); } int main(void) { x++;
+        pthread_create(t, 0, a, 0); pthread_join(t[0], 0); assert(0); return 0; }""", None),
     "overlap": ("""static atomic_long x; static void *a(void *p) { x++; return p; } static void *b(void *p) {
         (*(atomic_int *)((char *)&x + 4))++; return p; } int main(void) { go(a, b); return 0; }""", "unsupported"),
 }
