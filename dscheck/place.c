@@ -118,13 +118,13 @@ static uint16_t location_of(uint64_t at, unsigned log, unsigned tid)
 void place_end(uint64_t cell, unsigned mask)
 {
     for (unsigned i = 0; i < 8; i++) {
-        uint16_t first = find(cell + i), loc = first == NIL ? NIL : in_use(first);
-        if (loc != NIL && lives(loc) && (mask >> i & ((1U << (1U << location[loc].log)) - 1)) != 0)
+        uint16_t loc = place_touched(cell + i);
+        if (loc != NIL && (mask >> i & ((1U << (1U << location[loc].log)) - 1)) != 0)
             location[loc].over = exec_number;
     }
-    uint16_t first = find(cell - 8), loc = first == NIL ? NIL : in_use(first);
-    if (loc != NIL && lives(loc) && location[loc].log == 4)
-        location[loc].over = exec_number;
+    uint16_t wide = place_touched(cell - 8);
+    if (wide != NIL && location[wide].log == 4)
+        location[wide].over = exec_number;
 }
 
 uint64_t place_address(uint16_t loc)

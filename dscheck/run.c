@@ -190,7 +190,7 @@ static bool would_go_on(unsigned t)
     if (g->bottom[t] == NIL)
         return false; /* it joins, or tries again */
     const struct slot *b = &g->slot[g->bottom[t]];
-    if (b->rf != g->place[b->loc].last || ((b->op == OP_AWAIT_OVER || b->op == OP_TAKE) && b->expect != 0))
+    if (b->rf != g->place[b->loc].last || (b->op == OP_AWAIT_OVER && b->expect != 0))
         return true;
     unsigned span = b->span;
     for (uint16_t i = g->bottom[t]; i-- > 0 && span > 0;)
@@ -222,7 +222,7 @@ static const char *stuck(bool *blocked)
 static int tries_again(void)
 {
     int who = -1;
-    for (unsigned t = 0; t < exec_threads && !in_thread[0].ended; t++) {
+    for (unsigned t = 0; t < exec_threads && !in_over; t++) {
         if (!in_thread[t].alive || in_thread[t].ended)
             continue;
         if (exec_state[t].refused || would_go_on(t))
