@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * While nobody sleeps, no primitive calls the kernel: fibres of one worker, which is never idle, wait for each other at each of
- * them, and all calls by which threads sleep and are woken are counted.
+ * them, and all calls by which it sleeps or wakes a thread are counted.
+ * (The thread that called tn_run goes to sleep once, whenever it gets to it: that call is not a primitive's.)
  */
 #include "harness.h"
 
@@ -15,6 +16,7 @@
 enum { FIBRES = 100, TURNS = 20 };
 
 static atomic_long futexes;
+static _Thread_local bool counted;
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -26,7 +28,7 @@ long __wrap_syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(args, long);
     va_end(args);
-    if (number == SYS_futex)
+    if (number == SYS_futex && counted)
         atomic_fetch_add(&futexes, 1);
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -86,6 +88,7 @@ static void *member(void *which)
 
 static void *all(void *arg)
 {
+    counted = true;
     long before = atomic_load(&futexes);
     for (uintptr_t i = 0; i < FIBRES; i++)
         CHECK_EQUAL(tn_spawn(NULL, NULL, member, (void *)i), 0);
@@ -112,7 +115,7 @@ static void test_none(void)
     CHECK_EQUAL(tn_run(&c, all, &calls, NULL), 0);
     CHECK_EQUAL(calls, 0);
     CHECK(held_up > FIBRES);          /* they did wait */
-    CHECK(atomic_load(&futexes) > 0); /* and what is counted is counted: the end of a runtime wakes its threads */
+    CHECK(atomic_load(&futexes) > 0); /* and what is counted is counted: the last fibre wakes who waits in tn_run */
 }
 
 int main(void)
