@@ -18,9 +18,9 @@
 
 _Static_assert(sizeof(tn_group) == 72, "its size is stated");
 
-static struct tn_spinlock *lock_of(tn_group *g)
+static struct tn_innerlock *lock_of(tn_group *g)
 {
-    return (struct tn_spinlock *)(void *)&g->lock;
+    return (struct tn_innerlock *)(void *)&g->lock;
 }
 
 /* With the lock held. */
@@ -34,9 +34,9 @@ static void cancel(tn_group *g, int error)
     for (struct tn_scope *s = g->members; s != NULL; s = s->next) {
         tn_token_fire(&s->token);
         for (tn_group *in = s->groups; in != NULL; in = in->next) {
-            tn_spinlock_lock(lock_of(in));
+            tn_innerlock_lock(lock_of(in));
             cancel(in, ECANCELED);
-            tn_spinlock_unlock(lock_of(in));
+            tn_innerlock_unlock(lock_of(in));
         }
     }
 }
@@ -49,7 +49,7 @@ TN_API void tn_group_open(tn_group *g, tn_time deadline)
     *g = (tn_group){.opener = s, .deadline = s != NULL && s->deadline < deadline ? s->deadline : deadline};
     if (s == NULL)
         return;
-    tn_spinlock_lock(lock_of(s->group));
+    tn_innerlock_lock(lock_of(s->group));
     if (tn_token_fired(&s->token)) {
         g->cancelled = true;
         g->error = ECANCELED;
@@ -59,14 +59,14 @@ TN_API void tn_group_open(tn_group *g, tn_time deadline)
     if (g->next != NULL)
         g->next->at = &g->next;
     s->groups = g;
-    tn_spinlock_unlock(lock_of(s->group));
+    tn_innerlock_unlock(lock_of(s->group));
 }
 
 TN_API void tn_group_cancel(tn_group *g)
 {
-    tn_spinlock_lock(lock_of(g));
+    tn_innerlock_lock(lock_of(g));
     cancel(g, ECANCELED);
-    tn_spinlock_unlock(lock_of(g));
+    tn_innerlock_unlock(lock_of(g));
 }
 
 TN_API int tn_group_close(tn_group *g)
@@ -78,11 +78,11 @@ TN_API int tn_group_close(tn_group *g)
     tn_latch_wait(&g->left);
     tn_cancel_mask(masked);
     if (opener != NULL) {
-        tn_spinlock_lock(lock_of(opener->group));
+        tn_innerlock_lock(lock_of(opener->group));
         *g->at = g->next;
         if (g->next != NULL)
             g->next->at = g->at;
-        tn_spinlock_unlock(lock_of(opener->group));
+        tn_innerlock_unlock(lock_of(opener->group));
     }
     return g->error;
 }
@@ -91,7 +91,7 @@ int tn_scope_enter(struct tn_scope *s, tn_group *g)
 {
     *s = (struct tn_scope){.group = g, .deadline = g->deadline};
     tn_token_init(&s->token);
-    tn_spinlock_lock(lock_of(g));
+    tn_innerlock_lock(lock_of(g));
     bool refused = g->cancelled;
     if (!refused) {
         tn_latch_up(&g->left, 1);
@@ -101,19 +101,19 @@ int tn_scope_enter(struct tn_scope *s, tn_group *g)
             s->next->at = &s->next;
         g->members = s;
     }
-    tn_spinlock_unlock(lock_of(g));
+    tn_innerlock_unlock(lock_of(g));
     return refused ? ECANCELED : 0;
 }
 
 void tn_scope_leave(struct tn_scope *s, int error)
 {
     tn_group *g = s->group;
-    tn_spinlock_lock(lock_of(g));
+    tn_innerlock_lock(lock_of(g));
     *s->at = s->next;
     if (s->next != NULL)
         s->next->at = s->at;
     if (error != 0)
         cancel(g, error);
-    tn_spinlock_unlock(lock_of(g));
+    tn_innerlock_unlock(lock_of(g));
     tn_latch_down(&g->left, 1);
 }
