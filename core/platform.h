@@ -100,13 +100,6 @@ int tn_processor_distance(unsigned a, unsigned b);
 int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline);
 void tn_unpark(_Atomic(uint32_t) *word, unsigned n);
 
-/* An event source is what a poller waits on: open, wait until woken or `deadline`, wake from any thread.
- * A wake before the wait is remembered. */
-int tn_source_open(int *source);
-void tn_source_close(int source);
-int tn_source_wait(int source, tn_time deadline);
-void tn_source_wake(int source);
-
 /* ---- time, spinning, work ---- */
 
 TN_MODULE_API tn_time tn_now(void);

@@ -167,49 +167,6 @@ void tn_unpark(_Atomic(uint32_t) *word, unsigned n)
     sim_wake(word, n);
 }
 
-/* An event source: a word that says whether it was woken. */
-enum { SOURCES = 256 };
-static struct {
-    bool used;
-    _Atomic(uint32_t) woken;
-} sources[SOURCES];
-
-int tn_source_open(int *source)
-{
-    sim_drain();
-    for (int i = 0; i < SOURCES; i++)
-        if (!sources[i].used) {
-            sources[i].used = true;
-            sources[i].woken = 0;
-            *source = i;
-            return 0;
-        }
-    return EMFILE;
-}
-
-void tn_source_close(int source)
-{
-    sim_drain();
-    sources[source].used = false;
-}
-
-int tn_source_wait(int source, tn_time deadline)
-{
-    sim_drain();
-    int rc = 0;
-    while (sources[source].woken == 0 && rc == 0)
-        rc = tn_park(&sources[source].woken, 0, deadline);
-    sources[source].woken = 0;
-    return rc;
-}
-
-void tn_source_wake(int source)
-{
-    sim_drain();
-    sources[source].woken = 1;
-    tn_unpark(&sources[source].woken, 1);
-}
-
 /* ---- time, spinning, work ---- */
 
 tn_time tn_now(void)

@@ -387,7 +387,7 @@ static void *caller(void *arg)
 
 static struct tn_config drawn(uint64_t *random, const char *spec)
 {
-    static const char *const pollers[] = {NULL, "null:park=word", "null:park=source"};
+    static const char *const pollers[] = {NULL, TEST_IN_POLLER};
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct tn_config c = with(OVER * processors + (long)draw(random, 4), spec);
     workers = (unsigned)c.workers;
@@ -400,7 +400,7 @@ static struct tn_config drawn(uint64_t *random, const char *spec)
     c.pool_ms = likely(random, 2) ? 1 : 1000;
     c.monitor_us = likely(random, 3) ? 300 : 0;
     c.deadlock = likely(random, 2) ? TN_DEADLOCK_ABORT : TN_DEADLOCK_OFF; /* there is none */
-    c.poller = pollers[draw(random, 3)];
+    c.poller = pollers[draw(random, 2)];
     return c;
 }
 

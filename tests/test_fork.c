@@ -38,7 +38,7 @@ static void *wait_here(void *arg)
 static void start(void)
 {
     struct tn_config c = with(2, NULL);
-    c.poller = "null:park=source"; /* with a descriptor */
+    c.poller = TEST_IN_POLLER; /* with a descriptor */
     CHECK_EQUAL(tn_start(&rt, &c), 0);
     CHECK_EQUAL(tn_spawn(&waits, &(struct tn_attr){.runtime = rt}, wait_here, NULL), 0);
     CHECK_EQUAL(tn_spawn(&ended, &(struct tn_attr){.runtime = rt}, echo, NULL), 0);

@@ -68,7 +68,7 @@ static void test_block(void)
         for (int source = 0; source < 2; source++) {
             struct tn_config c = with(2, NULL);
             c.idle = modes[m];
-            c.poller = source ? "null:park=source" : "null:park=word";
+            c.poller = source ? TEST_IN_POLLER : NULL;
             start(c);
             CHECK(EVENTUALLY(sleeps() >= 2));
             becomes_quiet();
@@ -181,7 +181,7 @@ static void wakes(struct tn_config c, uintptr_t n)
 
 static void test_wakes(void)
 {
-    static const char *const pollers[] = {"null:park=word", "null:park=source"};
+    static const char *const pollers[] = {NULL, TEST_IN_POLLER};
     for (int64_t workers = 1; workers <= 3; workers++)
         for (int p = 0; p < 2; p++)
             for (int64_t idle = 0; idle <= 2; idle++) {
@@ -203,7 +203,7 @@ static void *sleep_ms(void *ms)
 
 static void test_deadlines(void)
 {
-    static const char *const pollers[] = {"null:park=word", "null:park=source"};
+    static const char *const pollers[] = {NULL, TEST_IN_POLLER};
     for (int64_t workers = 1; workers <= 2; workers++)
         for (int p = 0; p < 2; p++) {
             struct tn_config c = with(workers, NULL);
@@ -363,7 +363,7 @@ static void test_many_wakes(void)
     harness_watchdog(300);
     for (int p = 0; p < 2; p++) {
         struct tn_config c = with(2, NULL);
-        c.poller = p ? "null:park=source" : NULL;
+        c.poller = p ? TEST_IN_POLLER : NULL;
         c.idle = TN_IDLE_BLOCK;
         wakes(c, 100000);
     }

@@ -122,7 +122,7 @@ static void one_round(int i)
     tn_cluster *second;
     tn_fibre *f[4];
     c.on_demand = i % 2;
-    c.poller = i % 3 == 0 ? "null:park=source" : NULL;
+    c.poller = i % 3 == 0 ? TEST_IN_POLLER : NULL;
     c.monitor_us = i % 4 == 0 ? 200 : 0;
     c.pool_ms = i % 5 == 0 ? 0 : 100;
     c.slots = 4;

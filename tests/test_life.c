@@ -46,7 +46,7 @@ static void test_rounds(void)
         void *value = NULL;
         c.on_demand = i % 2;
         c.idle = (int64_t)i % 3;
-        c.poller = i % 5 == 0 ? "null:park=source" : NULL;
+        c.poller = i % 5 == 0 ? TEST_IN_POLLER : NULL;
         CHECK_EQUAL(tn_run(&c, spawn_some, (void *)i, &value), 0);
         CHECK_EQUAL((uintptr_t)value, i);
     }

@@ -9,10 +9,8 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -127,36 +125,4 @@ int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
 void tn_unpark(_Atomic(uint32_t) *word, unsigned n)
 {
     syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, n, NULL, NULL, 0);
-}
-
-int tn_source_open(int *source)
-{
-    *source = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return *source < 0 ? errno : 0;
-}
-
-void tn_source_close(int source)
-{
-    close(source);
-}
-
-int tn_source_wait(int source, tn_time deadline)
-{
-    struct pollfd fd = {.fd = source, .events = POLLIN};
-    struct timespec ts, *timeout = NULL;
-    if (deadline != UINT64_MAX) {
-        tn_time now = tn_now();
-        timeout = absolute(deadline > now ? deadline - now : 0, &ts);
-    }
-    if (ppoll(&fd, 1, timeout, NULL) <= 0)
-        return ETIMEDOUT;
-    uint64_t n;
-    (void)!read(source, &n, sizeof n); /* one of several waiters may have emptied it: as good as woken */
-    return 0;
-}
-
-void tn_source_wake(int source)
-{
-    uint64_t one = 1;
-    (void)!write(source, &one, sizeof one); /* a full counter is a wake-up that is already there */
 }

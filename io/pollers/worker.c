@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
  * The worker poller (004 §3.3.5): there is no thread for it. A worker looks into the instance of its cluster when it looks
- * up from its work, and one that has nothing to do waits there in place of parking.
+ * up from its work, and one that has nothing to do waits there in place of parking: while something is armed, or always
+ * (park=source).
  */
 #define TN_KNOB_OWNER worker
 #include "epoll.h"
 
+#define WORKER_KNOBS(K)                                                                                            \
+    K(park, "word|source", 0, 0, 1, "",                                                                            \
+      "where an idle worker sleeps while no descriptor is armed: on its word, or in the poller as it does else",   \
+      "000 §3.4")
+
+enum { WORKER_KNOBS(TN_KNOB_ENUM) };
+static const struct tn_knob worker_knobs[] = {WORKER_KNOBS(TN_KNOB_ROW)};
+
+struct worker_poller {
+    struct tn_epoll epoll; /* first */
+    bool always;
+};
+
 static int worker_poller_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
 {
-    (void)knobs;
+    ((struct worker_poller *)state)->always = TN_KNOB(knobs, worker, park) == 1;
     return tn_epoll_open(state, cl);
 }
 
@@ -46,7 +60,7 @@ static unsigned worker_poller_poll(void *state, struct tn_list *ready, tn_time d
 static bool worker_poller_idle(void *state, struct tn_worker *me)
 {
     (void)me;
-    return worker_poller_pending(state);
+    return ((struct worker_poller *)state)->always || worker_poller_pending(state);
 }
 
 static void worker_poller_wake(void *state)
@@ -57,7 +71,9 @@ static void worker_poller_wake(void *state)
 const struct tn_poller tn_poller_worker = {
     .name = "worker",
     .summary = "workers poll between fibres, and wait in the poller when they are idle",
-    .cluster_size = sizeof(struct tn_epoll),
+    .cluster_size = sizeof(struct worker_poller),
+    .knobs = worker_knobs,
+    .n_knobs = sizeof worker_knobs / sizeof worker_knobs[0],
     .open = worker_poller_open,
     .close = worker_poller_close,
     .arm = worker_poller_arm,

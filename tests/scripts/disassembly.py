@@ -27,7 +27,7 @@ LINE = re.compile(r"^\s*([0-9a-f]+):\t(\S+)\s*(.*?)\s*$")
 TARGET = re.compile(r"^([0-9a-f]+) <([^>+]+)(\+0x[0-9a-f]+)?>")
 SYMBOL = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 RARE = {"tn_biased_enter_slow", "yield_thread", "tn_spin_wait", "tn_die", "tn_message", "tn_fence_heavy", "tn_now", "tn_unpark",
-        "tn_source_wake", "tn_source_wait", "worker_start", "abort", "module_misplaced", "__morestack", "__morestack_non_split"}
+        "write", "epoll_pwait2", "worker_start", "abort", "module_misplaced", "__morestack", "__morestack_non_split"}
 
 
 class Program:
