@@ -22,6 +22,10 @@
  *     by 4, one that withdraws by tn_idle_search_begin(). While anybody searches, somebody still will look: who parks
  *     sees the earliest deadline behind its fence, and the last searcher that finds something else sees to it, behind
  *     its own, that one of the idle watches where one must. Whoever is not the last need not look, nor take the lock.
+ *  6. While a descriptor is armed, one of the idle waits in the poller: the one whose turn it is (`polled`), which it takes
+ *     before it announces itself and gives back before its search ends. Who arms does as a waker does, so by 1 and 3 one
+ *     that does not poll is woken, or sees behind its fence that nobody polls and looks again. Who comes out of the
+ *     poller searches, and by 5 sees to it that its turn is taken, as that somebody watches.
  *
  * Busy is who is not idle: a worker that runs fibres, or looks for one (000 §3.2.3). Each worker that has joined and not
  * left is on exactly one of the two lists; it changes over under the lock that parking and waking take anyway. The busy
@@ -67,6 +71,7 @@ struct tn_idle {
     struct tn_idle_list busy;     /* under the lock: longest busy first */
     struct tn_idle_slot *watcher; /* under the lock: the one that sleeps with a deadline on behalf of all */
     tn_time watch_until;          /* under the lock: its deadline */
+    _Atomic(bool) polled;         /* one of the idle waits in the poller, or is about to */
 };
 
 static inline uint32_t tn_idle_workers(struct tn_idle *idle)
@@ -199,6 +204,23 @@ static inline bool tn_idle_watch(struct tn_idle *idle, struct tn_idle_slot *s, t
     }
     tn_spinlock_unlock(&idle->lock);
     return mine;
+}
+
+/* True: it is the caller's turn to wait in the poller, until it says that it is over. */
+static inline bool tn_idle_poll_begin(struct tn_idle *idle)
+{
+    return !atomic_exchange_explicit(&idle->polled, true, memory_order_relaxed); /* relaxed: a turn, no data */
+}
+
+static inline void tn_idle_poll_end(struct tn_idle *idle)
+{
+    atomic_store_explicit(&idle->polled, false, memory_order_relaxed); /* relaxed: so too, and see 6 */
+}
+
+/* Behind a heavy fence. */
+static inline bool tn_idle_polled(struct tn_idle *idle)
+{
+    return atomic_load_explicit(&idle->polled, memory_order_relaxed); /* relaxed: behind a fence */
 }
 
 /* Who watches, and until when; NULL: nobody. */

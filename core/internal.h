@@ -234,7 +234,6 @@ struct cluster {
     struct tn_thread keeper_thread; /* under life; 0: none */
     void *poller;                   /* the poller's state */
     bool sched_ready, poller_open, joined;
-    _Atomic(bool) in_poller; /* an idle worker waits in the poller in place of parking */
     int64_t idle_mode, spin_us, pin, preempt_us;
     int64_t sched_knobs[TN_KNOBS_MAX], poller_knobs[TN_KNOBS_MAX];
     unsigned first_cpu;

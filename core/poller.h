@@ -39,7 +39,10 @@ struct tn_poller {
     void (*disarm)(void *state, int fd);
 
     /* Tell what has happened, and collect the fibres that it wakes, without blocking when deadline is 0. Called by a
-     * worker between fibres and, where idle() says so, instead of parking. Returns their number. */
+     * worker between fibres, every so many-th time that it looks up from them, and, where idle() says so, instead of
+     * parking. Returns their number. So who waits for a descriptor is bounded by how often others are switched to, whoever
+     * else polls. */
+    unsigned every;
     unsigned (*poll)(void *state, struct tn_list *ready, tn_time deadline);
 
     /* May it still make a fibre ready: is anything armed? Any thread. Left out: never. While it may, no deadlock is

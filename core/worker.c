@@ -136,7 +136,7 @@ static __attribute__((noinline)) void look_up(struct worker *w)
         tn_timers_expire(&cl->timers, tn_now(), fire_timer, &fired);
         make_all_ready(w, &fired.ready);
     }
-    if (POLLER->poll != NULL) {
+    if (POLLER->poll != NULL && w->rounds % POLLER->every == 0) {
         struct tn_list ready = {0};
         if (POLLER->poll(cl->poller, &ready, 0) != 0) {
             COUNT(w, COUNT_POLL);
@@ -216,12 +216,11 @@ static __attribute__((noinline)) void steal_in_passing(struct worker *w)
         notify(cl, 0); /* what it took was nowhere for a moment */
 }
 
-/* Should an idle worker wait in the poller, and does none? Asked behind a fence: who leaves it looks for idle workers
- * afterwards, who becomes idle looks here after it has announced that. */
+/* Should an idle worker wait in the poller, and does none? (idle.h, 6) */
 static bool unpolled(struct cluster *cl)
 {
     return POLLER->wake != NULL && POLLER->pending != NULL && POLLER->pending(cl->poller) &&
-           !atomic_load_explicit(&cl->in_poller, memory_order_relaxed); /* relaxed: behind a fence */
+           !tn_idle_polled(&cl->idle);
 }
 
 /* What w leaves undone when it goes to work, does one of the idle have to see to it? Something is ready; nobody is in the
@@ -294,8 +293,7 @@ static void park(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
     /* One worker at a time waits in the poller, so that a wake-up there reaches the one that it is meant for. */
-    bool polling = POLLER->idle != NULL && POLLER->idle(cl->poller, &w->pub) &&
-                   !atomic_exchange_explicit(&cl->in_poller, true, memory_order_relaxed); /* relaxed: a turn only */
+    bool polling = POLLER->idle != NULL && POLLER->idle(cl->poller, &w->pub) && tn_idle_poll_begin(&cl->idle);
     if (w->searching) {
         w->searching = false;
         tn_idle_search_end(&cl->idle);
@@ -335,7 +333,7 @@ static void park(struct worker *w)
     if (POLLER->busy != NULL)
         POLLER->busy(cl->poller, &w->pub);
     if (polling)
-        atomic_store_explicit(&cl->in_poller, false, memory_order_relaxed); /* relaxed: a turn only */
+        tn_idle_poll_end(&cl->idle);
 }
 
 /* ---- the loop ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread poller (000 §3.4.3): a thread for each cluster waits for events and makes the fibres ready that they wake; no
- * worker polls. How often it does so is its mode.
+ * The thread poller (000 §3.4.3): a thread for each cluster waits for events and makes the fibres ready that they wake. How
+ * often it does so is its mode. A worker looks only so seldom that it matters where the thread has not come for long: while
+ * all of them are busy (opportunistic), or the system does not run it.
  */
 #define TN_KNOB_OWNER thread
 #include "epoll.h"
@@ -94,6 +95,14 @@ static void thread_disarm(void *state, int fd)
     tn_epoll_disarm(&((struct thread_poller *)state)->epoll, fd);
 }
 
+static unsigned thread_poll(void *state, struct tn_list *ready, tn_time deadline)
+{
+    struct thread_poller *p = state;
+    if (tn_epoll_pending(&p->epoll))
+        tn_epoll_collect(&p->epoll, deadline, ready);
+    return (unsigned)ready->count;
+}
+
 static bool thread_pending(void *state)
 {
     return tn_epoll_pending(&((struct thread_poller *)state)->epoll);
@@ -118,7 +127,7 @@ static void thread_busy(void *state, struct tn_worker *me)
 
 const struct tn_poller tn_poller_thread = {
     .name = "thread",
-    .summary = "a thread for each cluster polls, workers do not",
+    .summary = "a thread for each cluster polls",
     .cluster_size = sizeof(struct thread_poller),
     .knobs = thread_knobs,
     .n_knobs = sizeof thread_knobs / sizeof thread_knobs[0],
@@ -127,6 +136,8 @@ const struct tn_poller tn_poller_thread = {
     .stop = thread_stop,
     .arm = thread_arm,
     .disarm = thread_disarm,
+    .every = 64,
+    .poll = thread_poll,
     .pending = thread_pending,
     .idle = thread_idle,
     .busy = thread_busy,

@@ -78,6 +78,7 @@ const struct tn_poller tn_poller_worker = {
     .close = worker_poller_close,
     .arm = worker_poller_arm,
     .disarm = worker_poller_disarm,
+    .every = 1,
     .poll = worker_poller_poll,
     .pending = worker_poller_pending,
     .idle = worker_poller_idle,
