@@ -12,19 +12,22 @@
 #include <unistd.h>
 
 #include "poller.h"
+#include "queues/spinlock.h"
 
+/* Zeroed but for `cl`, it is not open. */
 struct tn_epoll {
     struct tn_cluster *cl;
-    int fd, wakes;           /* the instance, and what ends its wait */
-    _Atomic(uint32_t) armed; /* descriptors; a hint */
+    struct tn_spinlock lock; /* over being opened */
+    bool open;               /* under the lock */
+    int fd, wakes;           /* the instance, and what ends its wait; they stay when it is open */
+    _Atomic(uint32_t) armed; /* descriptors */
 };
 
 enum { TN_EPOLL_EVENTS = 64 };
 #define TN_EPOLL_WAKES UINT64_MAX /* the key of the event source: nobody's, since -1 is no descriptor */
 
-static inline int tn_epoll_open(struct tn_epoll *e, struct tn_cluster *cl)
+static inline int tn_epoll_open_(struct tn_epoll *e)
 {
-    e->cl = cl;
     e->fd = epoll_create1(EPOLL_CLOEXEC);
     e->wakes = e->fd >= 0 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     /* Not edge-triggered: who only looks must not take the wake-up away from the one that it is meant for. */
@@ -39,8 +42,20 @@ static inline int tn_epoll_open(struct tn_epoll *e, struct tn_cluster *cl)
     return err;
 }
 
+/* Unless it is open already. Any thread. */
+static inline int tn_epoll_open(struct tn_epoll *e)
+{
+    tn_spinlock_lock(&e->lock);
+    int err = e->open ? 0 : tn_epoll_open_(e);
+    e->open = err == 0;
+    tn_spinlock_unlock(&e->lock);
+    return err;
+}
+
 static inline void tn_epoll_close(struct tn_epoll *e)
 {
+    if (!e->open)
+        return;
     close(e->wakes);
     close(e->fd);
 }
@@ -49,9 +64,10 @@ static inline void tn_epoll_close(struct tn_epoll *e)
 static inline int tn_epoll_arm(struct tn_epoll *e, int fd, uint64_t key)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET, .data.u64 = key};
-    if (epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &event) != 0)
-        return errno;
-    atomic_fetch_add_explicit(&e->armed, 1, memory_order_relaxed); /* relaxed: a hint */
+    int err = tn_epoll_open(e);
+    if (err != 0 || epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        return err != 0 ? err : errno;
+    atomic_fetch_add_explicit(&e->armed, 1, memory_order_release); /* EP0 release: it is open */
     return 0;
 }
 
@@ -59,12 +75,13 @@ static inline void tn_epoll_disarm(struct tn_epoll *e, int fd)
 {
     struct epoll_event none = {0};
     epoll_ctl(e->fd, EPOLL_CTL_DEL, fd, &none);
-    atomic_fetch_sub_explicit(&e->armed, 1, memory_order_relaxed); /* relaxed: a hint */
+    atomic_fetch_sub_explicit(&e->armed, 1, memory_order_release); /* EP0 release: so too */
 }
 
+/* Is anything armed? Then it is open. */
 static inline bool tn_epoll_pending(struct tn_epoll *e)
 {
-    return atomic_load_explicit(&e->armed, memory_order_relaxed) != 0; /* relaxed: a hint */
+    return atomic_load_explicit(&e->armed, memory_order_acquire) != 0; /* EP0 acquire */
 }
 
 static inline void tn_epoll_wake(struct tn_epoll *e)

@@ -60,7 +60,8 @@ static int thread_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
     struct thread_poller *p = state;
     p->mode = TN_KNOB(knobs, thread, mode);
     p->pause = (tn_time)TN_KNOB(knobs, thread, us) * 1000;
-    int rc = tn_epoll_open(&p->epoll, cl);
+    p->epoll.cl = cl;
+    int rc = tn_epoll_open(&p->epoll);
     if (rc != 0)
         return rc;
     rc = tn_thread_create(&p->thread, thread_main, p);

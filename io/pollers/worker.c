@@ -7,9 +7,9 @@
 #define TN_KNOB_OWNER worker
 #include "epoll.h"
 
-#define WORKER_KNOBS(K)                                                                                            \
-    K(park, "word|source", 0, 0, 1, "",                                                                            \
-      "where an idle worker sleeps while no descriptor is armed: on its word, or in the poller as it does else",   \
+#define WORKER_KNOBS(K)                                                                                          \
+    K(park, "word|source", 0, 0, 1, "",                                                                          \
+      "where an idle worker sleeps while no descriptor is armed: on its word, or in the poller as it does else", \
       "000 §3.4")
 
 enum { WORKER_KNOBS(TN_KNOB_ENUM) };
@@ -22,8 +22,11 @@ struct worker_poller {
 
 static int worker_poller_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
 {
-    ((struct worker_poller *)state)->always = TN_KNOB(knobs, worker, park) == 1;
-    return tn_epoll_open(state, cl);
+    struct worker_poller *p = state;
+    p->epoll.cl = cl;
+    p->always = TN_KNOB(knobs, worker, park) == 1;
+    int rc = tn_epoll_open(&p->epoll);
+    return p->always ? rc : 0; /* a program without a descriptor left may need none; else who arms is told */
 }
 
 static void worker_poller_close(struct tn_cluster *cl, void *state)
