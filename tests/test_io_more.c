@@ -315,7 +315,8 @@ static void *read_among_yielders(void *arg)
     CHECK_EQUAL(tn_write(fd[0], "x", 1), 1);
     end_of(reader);
     harness_note("%llu turns of others until the reader ran", (unsigned long long)atomic_load(&turns));
-    CHECK(tn_workers(tn_cluster_self()) > 1 || atomic_load(&turns) < (strcmp(poller, "worker") == 0 ? 64 : 4096) + 40);
+    CHECK(tn_workers(tn_cluster_self()) > 1 ||
+          atomic_load(&turns) < (strcmp(poller, "worker") == 0 ? 64 : 4096) + 40);
     atomic_store(&enough, true);
     for (int i = 0; i < 8; i++)
         end_of(f[i]);
