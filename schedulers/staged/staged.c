@@ -6,8 +6,9 @@
  *   pools          `split` says how they are at first; who finds another stage more than twice as loaded as his own (fibres
  *                  waiting for each worker, of equals the latest stage) goes over, one worker in `control` us
  *   empty pools    a stage that is nobody's is everybody's, before his own
- *   full           refuse: a spawn into a full stage is refused, and who works for a stage before a full one works for that
- *                  instead. Nobody waits for room, so nothing can lock up: what moves on enters all the same
+ *   full           who works for a stage before a full one works for that instead of feeding it, so what is too much waits
+ *                  where it came in and none of the work is in vain; with `refuse` a spawn into a full stage is refused.
+ *                  Nobody waits for room, so nothing can lock up: what moves on enters all the same
  *   out of reach?  What a worker keeps of a batch, others of its pool take when they have nothing; if it has reached no
  *                  scheduling point for STUCK_NS anybody does, that or the next of its stage
  *
@@ -116,7 +117,7 @@ static struct tn_fibre *take(struct tn_worker *me, uint32_t s)
     return tn_fibre_of(first);
 }
 
-/* From the latest stage that has something and is nobody's or, `full`, is full and lies behind one's own. */
+/* From the latest stage that has something and is nobody's or, if `full`, is full and comes after one's own. */
 static struct tn_fibre *take_elsewhere(struct tn_worker *me, bool full)
 {
     struct tn_fibre *f = NULL;
@@ -134,10 +135,8 @@ static struct tn_fibre *staged_next(struct tn_worker *me, bool fair)
     tn_stuck_turn(&of(me)->stuck);
     if (fair)
         control(me);
-    if (!own && KNOB(me->cluster, full) == FULL_REFUSE) {
-        f = take_elsewhere(me, true);
-        TN_COUNT_ADD(me, STAGED_HELPED, f != NULL);
-    }
+    f = own ? NULL : take_elsewhere(me, true);
+    TN_COUNT_ADD(me, STAGED_HELPED, f != NULL);
     f = f != NULL ? f : tn_fibre_of(tn_locked_queue_pop_front(&of(me)->batch));
     f = f != NULL || own ? f : take_elsewhere(me, false);
     f = f != NULL ? f : take(me, pool_of(me));

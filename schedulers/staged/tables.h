@@ -14,9 +14,9 @@
       "workers of each stage at first, a digit each: 181 is one, eight, one, and 90 nine and none; 0: all in stage " \
       "0, without controller in turn",                                                                               \
       "003 §4.3.2")                                                                                                  \
-    K(capacity, NULL, 128, 1, 1 << 20, "fibres", "bound of a stage's queue", "003 §4.4.7")                           \
-    K(full, "overflow|refuse", 0, 0, 1, "",                                                                          \
-      "a full stage: grows, or presses back: a spawn gets EAGAIN, the stages before it help", "003 §4.4.7")          \
+    K(capacity, NULL, 128, 1, 1 << 20, "fibres", "when a stage is full: those before it help", "003 §4.4.7")         \
+    K(full, "overflow|refuse", 0, 0, 1, "", "a spawn into a full stage: enters all the same, or gets EAGAIN",        \
+      "003 §4.4.7")                                                                                                  \
     K(batch, NULL, 4, 1, 64, "fibres", "how many a worker takes at once", "003 §4.3.2")                              \
     K(control, NULL, 500, 0, 1000000, "us", "a worker may change its stage so often; 0: never", "003 §4.3.2")
 
