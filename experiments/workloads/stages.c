@@ -50,8 +50,10 @@ static void pass(void)
 
 static void *go_round(void *arg)
 {
-    while (!atomic_load_explicit(&over, memory_order_relaxed))
+    while (!atomic_load_explicit(&over, memory_order_relaxed)) {
         pass();
+        tn_yield(); /* a module without stages has not switched: as many items as workers would keep these for ever */
+    }
     return arg;
 }
 

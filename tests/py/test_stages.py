@@ -56,6 +56,12 @@ class Staged(unittest.TestCase):
         self.assertEqual(metric(low, "shed"), 0)
         self.assertAlmostEqual(metric(low, "throughput") * 10 / peak, 1, delta=0.05)
 
+    def test_closed_without_stages(self) -> None:
+        """Items that go round under a module without stages let others run, so that it ends; and keep all cores busy."""
+        said = sim(4, "fifo", "stages", "--unit", "10000", "--inflight", "20", "--ms", "5", "--settle", "1")
+        self.assertEqual(said["status"], "ok", said)
+        self.assertGreater(metric(said, "throughput"), 0.9 * 4e9 / 30000)
+
     def test_many_cores(self) -> None:
         said = sim(64, "staged:stages=5", "stages", "--cost", "1:2:3:2:1", "--inflight", "400", "--ms", "2", "--settle",
                    "2")
