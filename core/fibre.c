@@ -134,6 +134,7 @@ static __attribute__((flatten)) void begin(void *worker)
     *w->errno_at = 0;
     if (__builtin_expect(w->exceptions_at != NULL, 0))
         *w->exceptions_at = (struct tn_exceptions){NULL, 0};
+    tn_room_made(&cluster_of(w->pub.cluster)->room);
     void *value = self->fn(self->value);
     w = tn_self_now();
     if (__builtin_expect(w == NULL, 0))
@@ -255,9 +256,9 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     }
     if (visiting)
         tn_visitors_leave(&rt->visitors);
-    if (__builtin_expect(rc == EAGAIN, 0))
-        return attr != NULL && attr->full == TN_FULL_WAIT ? spawn_later(out, attr, fn, arg) : EAGAIN;
-    return 0;
+    return __builtin_expect(rc != EAGAIN, 1)            ? 0
+           : attr != NULL && attr->full == TN_FULL_WAIT ? spawn_later(cl, out, attr, fn, arg)
+                                                        : EAGAIN;
 }
 
 /* ---- yield ---- */

@@ -14,6 +14,7 @@
 #include "joinword.h"
 #include "keeper.h"
 #include "pool.h"
+#include "room.h"
 #include "sanitize.h"
 #include "scope.h"
 #include "split.h"
@@ -231,6 +232,7 @@ struct cluster {
     struct tn_idle idle;
     struct tn_timers timers;
     struct tn_keeper keeper;
+    struct tn_room room;
     struct tn_thread keeper_thread; /* under life; 0: none */
     void *poller;                   /* the poller's state */
     bool sched_ready, poller_open, joined;

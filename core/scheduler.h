@@ -200,7 +200,8 @@ struct tn_scheduler {
     /* `f` is ready: take it. me is the calling worker, or NULL when the caller is no worker of f->cluster. The
      * module owns f from here, and f may run on another worker before ready() returns.
      * Returns 0, TN_HELD, TN_AWAITED or TN_FOR(index); for TN_SPAWNED also EAGAIN (refused: f stays the core's, the spawner sees EAGAIN) or
-     * TN_RUN_NOW. Everything else must be taken: a bounded queue overflows into a list by f->link. An answer that is none
+     * TN_RUN_NOW. A module refuses for the sake of what is ready, not of what waits: who waits for room tries again whenever
+     * a worker has found nothing to do. Everything else must be taken: a bounded queue overflows into a list by f->link. An answer that is none
      * of these ends the program, where the core comes to act on it. */
     int (*ready)(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
 

@@ -110,24 +110,25 @@ static __attribute__((noinline)) struct worker *settle(struct fibre *self, const
     return tn_self_now();
 }
 
-/* ---- a spawn that waits for room ---- */
+/* ---- a spawn that waits for room (sync/room.c) ---- */
 
-/* Who spawns lets others run, which makes room here, and sleeps a little where that did not help. */
-static __attribute__((noinline)) int spawn_later(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *),
-                                                 void *arg)
+struct later {
+    tn_fibre **out;
+    struct tn_attr attr;
+    void *(*fn)(void *);
+    void *arg;
+};
+
+static int spawn_again(void *later)
 {
-    enum { YIELDS = 8, NAP_NS = 20000 };
-    struct tn_attr once = *attr;
-    once.full = TN_FULL_REFUSE;
-    for (unsigned turn = 1;; turn++) {
-        int rc = tn_cancelled();
-        if (rc == 0 && attr->deadline != 0 && tn_now() >= attr->deadline)
-            rc = ETIMEDOUT;
-        if (rc != 0)
-            return rc;
-        if (turn % YIELDS != 0 || tn_sleep(NAP_NS) == EPERM)
-            tn_yield();
-        if ((rc = tn_spawn(out, &once, fn, arg)) != EAGAIN)
-            return rc;
-    }
+    struct later *l = later;
+    return tn_spawn(l->out, &l->attr, l->fn, l->arg);
+}
+
+static __attribute__((noinline)) int spawn_later(struct cluster *cl, tn_fibre **out, const struct tn_attr *attr,
+                                                 void *(*fn)(void *), void *arg)
+{
+    struct later l = {out, *attr, fn, arg};
+    l.attr.full = TN_FULL_REFUSE;
+    return tn_room_wait(&cl->room, spawn_again, &l, attr->deadline != 0 ? attr->deadline : TN_FOREVER);
 }

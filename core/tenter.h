@@ -151,7 +151,7 @@ TN_API unsigned tn_workers(const tn_cluster *cluster);
 /* What a spawn does where the module has no room, and is to refuse then (its knob full=refuse; 003 §4.4.7). */
 enum {
     TN_FULL_REFUSE,  /* EAGAIN */
-    TN_FULL_WAIT,    /* lets others run until there is room, or `deadline` */
+    TN_FULL_WAIT,    /* waits until there is room, or `deadline` */
     TN_FULL_OVERFLOW /* goes where a woken fibre goes, which is never refused */
 };
 

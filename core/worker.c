@@ -143,6 +143,7 @@ static __attribute__((noinline)) void look_up(struct worker *w)
             make_all_ready(w, &ready);
         }
     }
+    tn_room_made(&cl->room);
 }
 
 static bool must_leave(struct worker *w)
@@ -302,6 +303,7 @@ static void park(struct worker *w)
     atomic_store_explicit(&w->parks, atomic_load_explicit(&w->parks, memory_order_relaxed) + 1, memory_order_relaxed);
     COUNT(w, COUNT_ANNOUNCE);
     tn_idle_announce(&cl->idle, &w->slot, polling ? TN_SLOT_POLLING : TN_SLOT_PARKED);
+    tn_room_made(&cl->room);
     enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
     tn_time deadline = tn_timers_earliest(&cl->timers);
     bool stay = work != TN_WORK_SOME && !must_leave(w) && (polling || !unpolled(cl));
