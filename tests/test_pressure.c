@@ -7,6 +7,8 @@
 #include "tenter_channel.h"
 #include "tenter_group.h"
 
+#include <sys/resource.h>
+
 static int many = 2000;
 static const char *const specs[] = {
     "fifo:full=refuse:capacity=16:private=0", "fifo:layout=global:full=refuse:capacity=16",
@@ -101,6 +103,54 @@ static void test_full(void)
             one(specs[i]);
 }
 
+/* ---- who waits for room sleeps ---- */
+
+static _Atomic(int) asked;
+
+/* Without a scheduling point: nothing begins meanwhile, and no worker looks up. */
+static void *hog(void *arg)
+{
+    atomic_store(&ran, 1);
+    while (atomic_load(&hold))
+        nap_us(200);
+    return arg;
+}
+
+static void *spawns_outside(void *arg)
+{
+    struct tn_attr attr = {.runtime = rt, .full = TN_FULL_WAIT};
+    struct rusage before, after;
+    getrusage(RUSAGE_THREAD, &before);
+    for (accepted = 0; accepted < 17; accepted++) {
+        atomic_store(&asked, accepted + 1);
+        CHECK_EQUAL(tn_spawn(NULL, &attr, item, NULL), 0);
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    harness_note("slept %ld times", after.ru_nvcsw - before.ru_nvcsw);
+    CHECK(after.ru_nvcsw - before.ru_nvcsw < 20); /* it would be a hundred and more, did it look again and again */
+    return arg;
+}
+
+static void test_sleeps(void)
+{
+    struct tn_config c = with(1, "fifo:layout=global:full=refuse:capacity=16");
+    tn_fibre *f;
+    pthread_t thread;
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    atomic_store(&ran, 0), atomic_store(&asked, 0), atomic_store(&hold, 1);
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, hog, NULL), 0);
+    CHECK(EVENTUALLY(atomic_load(&ran) == 1));
+    CHECK_EQUAL(pthread_create(&thread, NULL, spawns_outside, NULL), 0);
+    CHECK(EVENTUALLY(atomic_load(&asked) == 17));
+    nap_us(50000);
+    CHECK_EQUAL(atomic_load(&ran), 1);
+    atomic_store(&hold, 0);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_EQUAL(tn_join(f, NULL), 0);
+    CHECK(EVENTUALLY(atomic_load(&ran) == 18));
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
 /* ---- from a stage, through channels, to the source ---- */
 
 enum { PLACES = 4, ITEMS = 100 };
@@ -159,6 +209,7 @@ static void test_pipeline(void)
 }
 
 static const struct test tests[] = {{"refuse, wait, overflow", test_full},
+                                    {"who waits for room sleeps", test_sleeps},
                                     {"a stage that stops stops the source", test_pipeline}};
 
 SYNC_MAIN("pressure", tests)
