@@ -232,8 +232,7 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     atomic_store_explicit(&f->join, detached ? TN_JOIN_DETACHED : TN_JOIN_OPEN, memory_order_relaxed);
     if (out != NULL)
         *out = &f->pub;
-    struct runtime *rt = cl->rt;
-    bool visiting = here == NULL && visit(w, rt);
+    bool visiting = here == NULL && visit(w, cl->rt);
     int rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_SPAWNED);
     if (__builtin_expect(rc == EAGAIN, 0) && attr != NULL && attr->full == TN_FULL_OVERFLOW)
         rc = TN_SCHED(cl)->ready(member(w, cl), &f->pub, TN_WOKEN);
@@ -255,7 +254,7 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
         notify(cl, rc);
     }
     if (visiting)
-        tn_visitors_leave(&rt->visitors);
+        tn_visitors_leave(&cl->rt->visitors);
     return __builtin_expect(rc != EAGAIN, 1)            ? 0
            : attr != NULL && attr->full == TN_FULL_WAIT ? spawn_later(cl, out, attr, fn, arg)
                                                         : EAGAIN;
