@@ -69,7 +69,7 @@ static void append_event(uint16_t e)
         clock_join(&s->porf, &g->slot[s->rf].porf);
         clock_join(&s->hb, &g->slot[s->rf].hb);
     }
-    s->porf.of[s->tid] = (int16_t)(s->idx + 1);
+    clock_tick(&s->porf, s->tid, s->idx);
     g->count[s->tid]++;
     g->last[s->tid] = e;
     g->bottom[s->tid] = NIL;
@@ -87,7 +87,7 @@ static void append_write(uint16_t e)
     for (; r != NIL; r = g->slot[r].reader)
         if (r != e)
             clock_join(&s->hb, &g->slot[r].hb);
-    s->hb.of[s->tid] = (int16_t)(s->idx + 1);
+    clock_tick(&s->hb, s->tid, s->idx);
     graph_co_insert(g, e, last);
     search_wrote(e);
 }
@@ -215,7 +215,7 @@ static void commit(void)
         for (unsigned c = 1; c < f.choices; c++)
             search_push_read(e, last, c);
     append_event(e);
-    s->hb.of[t] = (int16_t)(s->idx + 1);
+    clock_tick(&s->hb, t, s->idx);
     graph_read(g, e, last);
     if (s->writes) {
         append_write(e);
@@ -446,7 +446,7 @@ bool add_event(unsigned t)
         g->slot[e].writes = true;
         g->slot[e].arg = child;
         append_event(e);
-        g->slot[e].hb.of[t] = (int16_t)(g->slot[e].idx + 1);
+        clock_tick(&g->slot[e].hb, t, g->slot[e].idx);
         g->create[child] = e;
         g->slot[e].old = child;
         run_perform(t, e);
@@ -456,7 +456,7 @@ bool add_event(unsigned t)
         uint16_t e = append(t, EVENT);
         g->slot[e].writes = true;
         append_event(e);
-        g->slot[e].hb.of[t] = (int16_t)(g->slot[e].idx + 1);
+        clock_tick(&g->slot[e].hb, t, g->slot[e].idx);
         g->end[t] = e;
         run_perform(t, e);
         return false;
@@ -466,14 +466,14 @@ bool add_event(unsigned t)
         g->slot[e].reads = true;
         g->slot[e].rf = g->end[q->arg];
         append_event(e);
-        g->slot[e].hb.of[t] = (int16_t)(g->slot[e].idx + 1);
+        clock_tick(&g->slot[e].hb, t, g->slot[e].idx);
         run_perform(t, e);
         return true;
     }
     case OP_CHOOSE: {
         uint16_t e = append(t, EVENT);
         append_event(e);
-        g->slot[e].hb.of[t] = (int16_t)(g->slot[e].idx + 1);
+        clock_tick(&g->slot[e].hb, t, g->slot[e].idx);
         g->slot[e].choices = (uint8_t)q->arg;
         g->slot[e].choice = (uint8_t)(exec_exhaustive() ? 0 : pick_choice((unsigned)q->arg));
         g->slot[e].old = g->slot[e].choice;

@@ -7,6 +7,7 @@
  *   pick.c    who comes next, and what is chosen where the search is not exhaustive
  *   add.c     adds an event for a request, and pushes what else it could have done
  *   invariant.c   what must hold in every state of it
+ *   rest.c    what has become of it once nobody goes on
  *   run.c     executions, one after the other: repeats a graph, then adds to it
  */
 #ifndef DSCHECK_EXEC_H
@@ -38,7 +39,17 @@ struct undo {
     uint8_t size;
 };
 
-struct state { /* what each event needs comes first, the arrays last */
+/* With --retry-as-await: what a thread has read in this turn of a loop, without having written, and whether the turn has
+ * failed: by a compare-and-exchange, or since a location that was read twice had changed.  Who then comes back to such a
+ * place stops: the same thread will be found, in another execution, to start that turn later. */
+struct been {
+    void *sp;
+    uint64_t value, callers;
+    uint32_t pc;
+    uint16_t loc;
+};
+
+struct state {
     bool pending;
     struct request q;
     uint16_t done, latest; /* events in this execution; the latest one's slot */
@@ -47,22 +58,14 @@ struct state { /* what each event needs comes first, the arrays last */
     unsigned records, undos, beens;
     uint32_t used;
     bool failed, stopped;
-    bool refused; /* stopped by an assumption: others go on, and may write what it would have read */
-    /* With --retry-as-await: what it has read in this turn of a loop, without having written, and whether the turn has
-     * failed: by a compare-and-exchange, or since a location that was read twice had changed.  Who then comes back to
-     * such a place stops: the same thread will be found, in another execution, to start that turn later. */
-    struct been {
-        void *sp;
-        uint64_t value, callers;
-        uint32_t pc;
-        uint16_t loc;
-    } been[RECORDS];
-    struct record record[RECORDS];
-    struct undo undo[UNDOS]; /* since the first record */
-    char kept[RECORD_BYTES];
+    bool refused;          /* stopped by an assumption: others go on, and may write what it would have read */
+    struct been *been;     /* RECORDS */
+    struct record *record; /* RECORDS */
+    struct undo *undo;     /* UNDOS, since the first record */
+    char *kept;            /* RECORD_BYTES */
 };
 
-extern struct state *exec_state; /* of each thread */
+extern struct state exec_state[IN_THREADS];
 extern unsigned exec_threads;
 extern uint64_t exec_number; /* of the execution under way */
 extern bool exec_abandoned;  /* it is of no interest */
@@ -90,6 +93,9 @@ static inline bool exec_writes(unsigned op)
 /* The location of a request; its initial value is what lies there when the execution first touches it. */
 uint16_t place_of(const struct request *q, unsigned tid);
 bool place_again(const struct request *q, unsigned tid, uint16_t loc); /* false: the request lies elsewhere */
+/* It lies there, and what touching it again would find out is known: the execution has touched it before, and no plain
+ * access to its cell could race. */
+bool place_quiet(uint16_t loc, uint64_t at);
 uint64_t place_fetch(uint64_t at, unsigned log);
 void place_put(uint64_t at, unsigned log, uint64_t v);
 uint16_t place_touched(uint64_t at);          /* its location, if this execution has touched it; or NIL */
@@ -129,6 +135,13 @@ void add_looked(void);      /* the thread that looked ahead has come to somethin
 
 /* run_clock() in a look ahead */
 const struct clock *add_clock(uint16_t *epoch);
+
+/* ---- rest.c ---- */
+
+/* Nobody else can go on: who has stopped since its turn had failed has to try again, though nothing has changed, since its
+ * loop may be one that ends.  Whose turn it is; -1: nobody's, or in reality another one would go on. */
+int rest_tries_again(void);
+void rest_end(void); /* counts it, or tells what is wrong */
 
 /* ---- run.c ---- */
 

@@ -40,11 +40,17 @@ uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid)
         g->slot = moved;
     }
     uint16_t e = (uint16_t)g->n++;
-    struct slot *s = &g->slot[e];
-    memset(s, 0, sizeof(*s));
-    s->kind = (uint8_t)kind;
-    s->tid = (uint8_t)tid;
-    s->loc = s->rf = s->before = s->after = s->readers = s->reader = s->link = s->cause = s->since = NIL;
+    g->slot[e] = (struct slot){.kind = (uint8_t)kind,
+                               .tid = (uint8_t)tid,
+                               .loc = NIL,
+                               .rf = NIL,
+                               .before = NIL,
+                               .after = NIL,
+                               .readers = NIL,
+                               .reader = NIL,
+                               .link = NIL,
+                               .cause = NIL,
+                               .since = NIL};
     return e;
 }
 
@@ -89,22 +95,51 @@ void graph_unread(struct frame *g, uint16_t r)
     *at = g->slot[r].reader;
 }
 
+/* What a thread did last, of the slots that are left. */
+static void last_of(struct frame *g, unsigned t)
+{
+    g->last[t] = g->bottom[t] = NIL;
+    for (uint32_t i = g->n; i-- > 0;) {
+        const struct slot *s = &g->slot[i];
+        if (s->tid != t || s->kind == WPART)
+            continue;
+        if (s->kind == EVENT) {
+            g->last[t] = (uint16_t)i;
+            return;
+        }
+        if (g->bottom[t] == NIL)
+            g->bottom[t] = (uint16_t)i;
+    }
+}
+
 void graph_cut(struct frame *g, uint32_t n)
 {
+    uint32_t lost = 0; /* threads that have lost slots */
     while (g->n > n) {
-        uint16_t e = (uint16_t)(g->n - 1);
+        uint16_t e = (uint16_t)--g->n;
         struct slot *s = &g->slot[e];
-        if (s->kind == EVENT && s->loc != NIL) {
+        if (s->kind == WPART) {
+            g->slot[s->link].link = NIL;
+            continue;
+        }
+        lost |= 1U << s->tid;
+        if (s->kind == BOTTOM)
+            continue;
+        g->count[s->tid]--;
+        if (s->loc != NIL) {
             if (s->reads)
                 graph_unread(g, e);
             if (s->writes)
                 graph_co_remove(g, e);
-        } else if (s->kind == WPART) {
-            g->slot[s->link].link = NIL;
+        } else if (s->op == OP_CREATE) {
+            g->create[s->arg] = NIL;
+        } else if (s->op == OP_END) {
+            g->end[s->tid] = NIL;
         }
-        g->n--;
     }
-    graph_index(g);
+    for (unsigned t = 0; lost >> t != 0; t++)
+        if ((lost >> t & 1) != 0)
+            last_of(g, t);
 }
 
 void graph_index(struct frame *g)
@@ -169,7 +204,7 @@ void graph_porf(struct frame *g, uint16_t e)
         memset(&s->porf, 0, sizeof(s->porf));
     if (s->reads && s->rf != NIL)
         clock_join(&s->porf, &g->slot[s->rf].porf);
-    s->porf.of[s->tid] = (int16_t)(s->idx + 1);
+    clock_tick(&s->porf, s->tid, s->idx);
 }
 
 bool graph_caused(const struct frame *g, uint16_t w, uint16_t e)
@@ -367,12 +402,11 @@ const char *op_name(unsigned op)
 
 /* ---- the model ---- */
 
-/* Whether all that must come before e has come: what it follows or reads; of a write, its predecessor and who reads that. */
-static bool may_come(const struct frame *g, uint16_t e, uint16_t follows, const bool come[])
+/* Whether all that must come before e has come, but its thread's: what it reads; of a write, its predecessor and who reads
+ * that. */
+static inline bool may_come(const struct frame *g, uint16_t e, const bool come[])
 {
     const struct slot *s = &g->slot[e];
-    if (follows != NIL && !come[follows])
-        return false;
     if (s->reads && s->rf != NIL && !come[s->rf])
         return false;
     if (!s->writes || s->loc == NIL)
@@ -386,62 +420,55 @@ static bool may_come(const struct frame *g, uint16_t e, uint16_t follows, const 
     return true;
 }
 
-static void write_hb(struct frame *g, struct slot *s, uint16_t w)
+static inline void write_hb(const struct frame *g, const struct slot *s, uint16_t w, struct clock *c)
 {
     uint16_t r = s->before == NIL ? g->place[s->loc].readers : g->slot[s->before].readers;
     if (s->before != NIL)
-        clock_join(&s->hb, &g->slot[s->before].hb);
+        clock_join(c, &g->slot[s->before].hb);
     for (; r != NIL; r = g->slot[r].reader)
         if (r != w)
-            clock_join(&s->hb, &g->slot[r].hb);
+            clock_join(c, &g->slot[r].hb);
 }
 
 static int sc_order(struct frame *g, uint16_t *order)
 {
-    static uint16_t next_of[SLOTS_MAX];
+    static uint16_t slots[SLOTS_MAX]; /* of each thread in turn, its events */
     static bool come[SLOTS_MAX];
-    uint16_t next[IN_THREADS], tail[IN_THREADS], follows[IN_THREADS];
+    static const struct clock none;
+    uint16_t *next[IN_THREADS], *end[IN_THREADS];
     uint32_t events = 0, n = 0;
     unsigned threads = 0;
 
-    memset(next, 0xff, sizeof(next));
-    memset(tail, 0xff, sizeof(tail));
-    memcpy(follows, g->create, sizeof(follows));
-    memset(come, 0, g->n);
-    for (uint32_t i = 0; i < g->n; i++) {
-        unsigned t = g->slot[i].tid;
-        if (g->slot[i].kind != EVENT)
-            continue;
-        events++;
-        if (t >= threads)
+    for (unsigned t = 0; t < IN_THREADS; t++) {
+        next[t] = slots + events;
+        events += g->count[t];
+        end[t] = slots + events;
+        if (g->count[t] != 0)
             threads = t + 1;
-        *(tail[t] == NIL ? &next[t] : &next_of[tail[t]]) = (uint16_t)i;
-        tail[t] = (uint16_t)i;
-        next_of[i] = NIL;
     }
-    for (unsigned t = 0, idle = 0; n < events;) {
-        uint16_t e = next[t], p = follows[t];
-        if (e == NIL || !may_come(g, e, p, come)) {
-            t = t + 1 == threads ? 0 : t + 1;
-            if (++idle > threads)
-                return -1;
-            continue;
+    for (uint32_t i = 0; i < g->n; i++) {
+        come[i] = false;
+        if (g->slot[i].kind == EVENT)
+            next[g->slot[i].tid][g->slot[i].idx] = (uint16_t)i;
+    }
+    for (unsigned t = 0, idle = 0; n < events; t = t + 1 == threads ? 0 : t + 1) {
+        uint16_t *at = next[t], f = at == end[t] ? NIL : g->slot[*at].idx == 0 ? g->create[t] : at[-1];
+        while (at != end[t] && (f == NIL || come[f]) && may_come(g, *at, come)) {
+            struct slot *s = &g->slot[*at];
+            struct clock c = f == NIL ? none : g->slot[f].hb;
+            if (s->reads && s->rf != NIL)
+                clock_join(&c, &g->slot[s->rf].hb);
+            if (s->writes && s->loc != NIL)
+                write_hb(g, s, *at, &c);
+            clock_tick(&c, t, s->idx);
+            s->hb = c;
+            come[*at] = true;
+            order[n++] = f = *at++;
         }
-        idle = 0;
-        struct slot *s = &g->slot[e];
-        if (p != NIL)
-            s->hb = g->slot[p].hb;
-        else
-            memset(&s->hb, 0, sizeof(s->hb));
-        if (s->reads && s->rf != NIL)
-            clock_join(&s->hb, &g->slot[s->rf].hb);
-        if (s->writes && s->loc != NIL)
-            write_hb(g, s, e);
-        s->hb.of[t] = (int16_t)(s->idx + 1);
-        order[n++] = e;
-        come[e] = true;
-        follows[t] = e;
-        next[t] = next_of[e];
+        idle = at == next[t] ? idle + 1 : 0;
+        if (idle > threads)
+            return -1;
+        next[t] = at;
     }
     return (int)n;
 }

@@ -96,6 +96,18 @@ static inline void clock_join(struct clock *to, const struct clock *from)
         to->v[1] = _mm_max_epi16(to->v[1], from->v[1]);
 }
 
+/* c, of what comes before event idx of a thread, is its own from now on.  (Never by a store to the one lane: what loads the
+ * whole then waits for it to reach the cache.) */
+static inline void clock_tick(struct clock *c, unsigned tid, unsigned idx)
+{
+    static const int16_t lane[IN_THREADS * 2] = {[IN_THREADS - 1] = -1};
+    __m128i own = _mm_set1_epi16((int16_t)(idx + 1));
+    const __m128i *half = (const __m128i *)&lane[IN_THREADS - 1 - tid];
+    c->v[0] = _mm_max_epi16(c->v[0], _mm_and_si128(_mm_loadu_si128(half), own));
+    if (graph_wide)
+        c->v[1] = _mm_max_epi16(c->v[1], _mm_and_si128(_mm_loadu_si128(half + 1), own));
+}
+
 static inline bool clock_has(const struct clock *c, const struct slot *e)
 {
     return c->of[e->tid] > (int16_t)e->idx;

@@ -67,11 +67,13 @@ int pick_thread(unsigned now)
     unsigned can[IN_THREADS], n = 0;
     bool mine = false;
     if (run_options.strategy == EXHAUSTIVE) {
-        bool settled = !exec_state[now].pending || g->bottom[now] != NIL || !await_may_loop(exec_state[now].q.op) ||
-                       await_came_back(now) < 0;
-        for (unsigned t = 0; t < exec_threads && settled; t++)
-            if (g->bottom[t] != NIL && runnable(g, t))
+        for (unsigned t = 0; t < exec_threads; t++)
+            if (g->bottom[t] != NIL && runnable(g, t)) {
+                if (exec_state[now].pending && g->bottom[now] == NIL && await_may_loop(exec_state[now].q.op) &&
+                    await_came_back(now) >= 0)
+                    break; /* first it waits */
                 return (int)t;
+            }
         if (runnable(g, now))
             return (int)now;
         for (unsigned t = 0; t < exec_threads; t++)

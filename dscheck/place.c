@@ -225,6 +225,12 @@ bool place_again(const struct request *q, unsigned tid, uint16_t loc)
     return true;
 }
 
+bool place_quiet(uint16_t loc, uint64_t at)
+{
+    const struct location *l = &location[loc];
+    return loc != NIL && l->at == at && l->touched == exec_number && run_result.conflicts != 0 && run_quiet(at);
+}
+
 void place_stream(struct stream *s)
 {
     stream(s, &in_wides, sizeof(in_wides));

@@ -217,8 +217,9 @@ static void touch_plain(const char *at, unsigned mask, unsigned how, unsigned ti
     }
     if (kept == INLINE)
         keep_other(c, now);
-    else
-        c->of[kept++] = now;
+    else /* field by field: a copy would wait for what has just been written */
+        c->of[kept++] = (struct access){
+            .pc = pc, .epoch = now.epoch, .tid = (uint8_t)tid, .mask = (uint8_t)mask, .how = (uint8_t)how};
     c->n = (uint16_t)kept;
 }
 
@@ -249,6 +250,14 @@ void run_atomic(const struct request *q, unsigned tid)
     atomic_cell(q, tid, (const char *)q->at);
     if (q->log == 4)
         atomic_cell(q, tid, (const char *)q->at + 8);
+}
+
+bool run_quiet(uint64_t at)
+{
+    if (at < (uint64_t)in_object.data || at >= (uint64_t)in_object.data_end)
+        return false;
+    const struct cell *c = cell_of((const char *)at);
+    return c->n == 0 && c->more == 0;
 }
 
 static void touch_range(const char *at, size_t size, unsigned how, unsigned tid, uint32_t pc)

@@ -20,11 +20,12 @@ volatile int run_interrupted;
 volatile uint64_t run_entries;
 uint8_t *run_seen;
 
-struct state *exec_state;
+struct state exec_state[IN_THREADS];
 unsigned exec_threads;
 uint64_t exec_number;
 bool exec_abandoned;
-static int cursor; /* in search_order: what has been repeated */
+static int cursor;   /* in search_order: what has been repeated */
+static unsigned now; /* whose turn it is */
 
 _Noreturn void exec_give_up(const char *why)
 {
@@ -159,6 +160,41 @@ static bool repeat(unsigned t, uint16_t e)
     return true;
 }
 
+/*
+ * The same, at once, for a request of who is to repeat e and goes on after it: all that repeat() does which is not known
+ * to come to nothing.  False: it is not known.  (Of what msq repeats, nearly half comes here.)
+ */
+static bool repeat_at_once(uint64_t at, uint64_t a1, uint64_t a2)
+{
+    uint16_t e = search_order[cursor];
+    struct slot *s = &search_graph->slot[e];
+    struct state *st = &exec_state[s->tid];
+    if (in_cur != &in_thread[s->tid] || in_code != s->op * 8U + s->log || s->op >= OP_ATOMIC_END || s->log > 3 ||
+        (!s->writes && (s->idx >= st->wrote || s->op >= OP_CAS)) || !place_quiet(s->loc, at))
+        return false;
+    uint64_t mask = s->log == 3 ? ~UINT64_C(0) : (UINT64_C(1) << (8U << s->log)) - 1, ret = s->old;
+    if (s->reads && place_fetch(at, s->log) != s->old)
+        return false;
+    if (s->op >= OP_CAS) {
+        if (((s->op == OP_CAS_VAL ? a1 & mask : place_fetch(a1, s->log)) != s->expect) || (a2 & mask) != s->arg)
+            return false;
+        ret = s->op == OP_CAS_VAL ? ret : 1;
+    } else if (s->op != OP_LOAD && (a1 & mask) != s->arg) {
+        return false;
+    }
+    if (s->writes)
+        place_put(at, s->log, s->new);
+    cursor++;
+    now = s->tid;
+    trace(now, e);
+    st->done = (uint16_t)(s->idx + 1);
+    st->latest = e;
+    if (run_options.retry_as_await)
+        await_note_retry(now, s);
+    in_cur->ret = s->op == OP_STORE ? 0 : ret;
+    return true;
+}
+
 /* ---- executions ---- */
 
 static void restart(void)
@@ -177,100 +213,6 @@ static void restart(void)
             exec_state[s->tid].wrote = s->idx;
     }
     start(0, 0, (uint64_t)in_object.main, 0);
-}
-
-/* Whether a thread that came to rest would go on in reality: what it has read is not the latest, or its time runs out. */
-static bool would_go_on(unsigned t)
-{
-    const struct frame *g = search_graph;
-    const struct state *st = &exec_state[t];
-    for (unsigned i = 0; st->stopped && i < st->beens; i++)
-        if (st->been[i].value != value_of(g, g->place[st->been[i].loc].last, st->been[i].loc))
-            return true;
-    if (g->bottom[t] == NIL)
-        return false; /* it joins, or tries again */
-    const struct slot *b = &g->slot[g->bottom[t]];
-    if (b->rf != g->place[b->loc].last || (b->op == OP_AWAIT_OVER && b->expect != 0))
-        return true;
-    unsigned span = b->span;
-    for (uint16_t i = g->bottom[t]; i-- > 0 && span > 0;)
-        if (g->slot[i].kind == EVENT && g->slot[i].tid == t) {
-            span--;
-            if (g->slot[i].loc != NIL && g->slot[i].reads && !g->slot[i].writes &&
-                g->slot[i].rf != g->place[g->slot[i].loc].last)
-                return true;
-        }
-    return false;
-}
-
-/* What keeps the threads that are left from ending; NULL: the process ends without them, or one of them would go on. */
-static const char *stuck(bool *blocked)
-{
-    const struct frame *g = search_graph;
-    bool waits = false, over = in_over;
-    for (unsigned t = 0; t < exec_threads; t++) {
-        if (!in_thread[t].alive || in_thread[t].ended)
-            continue;
-        *blocked |= over ? exec_state[t].stopped : would_go_on(t);
-        waits |= g->bottom[t] != NIL && await_may_loop(g->slot[g->bottom[t]].op);
-    }
-    return over || *blocked ? NULL : waits ? "livelock" : "deadlock";
-}
-
-/* Nobody else can go on: who has stopped since its turn had failed has to try again, though nothing has changed, since its
- * loop may be one that ends.  Whose turn it is; -1: nobody's, or in reality another one would go on. */
-static int tries_again(void)
-{
-    int who = -1;
-    for (unsigned t = 0; t < exec_threads && !in_over; t++) {
-        if (!in_thread[t].alive || in_thread[t].ended)
-            continue;
-        if (exec_state[t].refused || would_go_on(t))
-            return -1;
-        if (exec_state[t].stopped)
-            who = (int)t;
-    }
-    if (who >= 0) {
-        exec_state[who].stopped = exec_state[who].failed = false;
-        exec_state[who].beens = 0;
-    }
-    return who;
-}
-
-static void at_end(void)
-{
-    char text[900];
-    bool all = true;
-    for (unsigned t = 0; t < exec_threads; t++)
-        all &= !in_thread[t].alive || in_thread[t].ended;
-    run_result.events += search_graph->n;
-    if (exec_abandoned) {
-        run_result.blocked += search_counts();
-        return;
-    }
-    for (unsigned t = 0; t < exec_threads; t++)
-        if (in_thread[t].alive && exec_state[t].refused)
-            return; /* as was asked for */
-    if (!all) {
-        bool blocked = false;
-        const char *what = stuck(&blocked);
-        if (blocked) {
-            run_result.blocked += search_counts();
-            return;
-        }
-        if (what != NULL) {
-            run_result.executions++;
-            run_waiting(text, sizeof(text));
-            in_cur = &in_boot; /* nobody's deed */
-            in_bug(what, "%s", text);
-        }
-    }
-    run_result.executions += search_counts();
-    invariant_check();
-    if (all && in_heap_leak(text, sizeof(text)) != NULL) {
-        in_cur = &in_boot;
-        in_bug("leak", "%s", text);
-    }
 }
 
 static bool next_graph(void)
@@ -311,7 +253,6 @@ static void revisited(void)
 /* Goes on with whoever comes next, until a thread is to be resumed. */
 static void go_on(void)
 {
-    static unsigned now;
     for (;;) {
         struct frame *g = search_graph;
         if (cursor < search_ordered) {
@@ -345,9 +286,9 @@ static void go_on(void)
         }
         int t = exec_abandoned ? -1 : pick_thread(now);
         if (t < 0 && !exec_abandoned)
-            t = tries_again();
+            t = rest_tries_again();
         if (t < 0) {
-            at_end();
+            rest_end();
             if (!next_graph()) {
                 in_cur = &in_boot;
                 return;
@@ -388,29 +329,30 @@ static uint64_t direct(const struct request *q)
     return s.old;
 }
 
-void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+static __attribute__((noinline)) void asked(uint64_t a0, uint64_t a1, uint64_t a2)
 {
-    struct request q = {
+    struct request
+        apart; /* a thread's own is made where it stays: copied at once, it would have to reach the cache first */
+    bool own = in_cur != &in_boot && !invariant_asks();
+    struct request *q = own ? &exec_state[in_cur->id].q : &apart;
+    *q = (struct request){
         .op = (uint8_t)(in_code / 8), .log = (uint8_t)(in_code % 8), .at = a0, .arg = a1, .expect = a2};
-    (void)a3;
-    (void)a4;
-    run_entries++;
-    if (q.op < OP_ATOMIC_END) {
-        uint64_t mask = q.log >= 3 ? ~UINT64_C(0) : (UINT64_C(1) << (8U << q.log)) - 1;
-        if (q.op == OP_CAS || q.op == OP_CAS_WEAK) {
-            q.expected = (uint64_t *)a1;
-            q.expect = place_fetch(a1, q.log);
-            q.arg = a2 & mask;
-            q.weak = q.op == OP_CAS_WEAK;
-        } else if (q.op == OP_CAS_VAL) {
-            q.expect = a1 & mask;
-            q.arg = a2 & mask;
+    if (q->op < OP_ATOMIC_END) {
+        uint64_t mask = q->log >= 3 ? ~UINT64_C(0) : (UINT64_C(1) << (8U << q->log)) - 1;
+        if (q->op == OP_CAS || q->op == OP_CAS_WEAK) {
+            q->expected = (uint64_t *)a1;
+            q->expect = place_fetch(a1, q->log);
+            q->arg = a2 & mask;
+            q->weak = q->op == OP_CAS_WEAK;
+        } else if (q->op == OP_CAS_VAL) {
+            q->expect = a1 & mask;
+            q->arg = a2 & mask;
         } else {
-            q.arg = a1 & mask;
+            q->arg = a1 & mask;
         }
     }
     if (in_cur == &in_boot) {
-        in_boot.ret = direct(&q);
+        in_boot.ret = direct(q);
         return;
     }
     unsigned t = in_cur->id;
@@ -418,30 +360,29 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
     if (from < (uint64_t)in_object.text || from >= (uint64_t)in_object.text_end)
         from = in_cur->pc;
     if (from > (uint64_t)in_object.base && from <= (uint64_t)in_object.text_end) { /* not so: a thread's end */
-        q.pc = (uint32_t)(from - 1 - (uint64_t)in_object.base);
-        if (!run_seen[q.pc]) /* all processes share it: a store for each event would make them wait for each other */
-            run_seen[q.pc] = 1;
+        q->pc = (uint32_t)(from - 1 - (uint64_t)in_object.base);
+        if (!run_seen[q->pc]) /* all processes share it: a store for each event would make them wait for each other */
+            run_seen[q->pc] = 1;
     }
     if (invariant_asks()) {
-        in_cur->ret = invariant_answer(&q);
+        in_cur->ret = invariant_answer(q);
         return;
     }
-    if (!add_looking() && q.op == OP_YIELD) {
+    if (!add_looking() && q->op == OP_YIELD) {
         in_cur->ret = 0;
         return;
     }
-    if (q.op == OP_FENCE || (add_looking() && q.op == OP_YIELD)) { /* under sequential consistency: nothing */
+    if (q->op == OP_FENCE || (add_looking() && q->op == OP_YIELD)) { /* under sequential consistency: nothing */
         in_cur->ret = 0;
         return;
     }
-    exec_state[t].q = q;
     exec_state[t].pending = true;
-    if (q.op < OP_MEMORY_END && !add_looking()) {
-        const char *wrong = in_heap_wrong((char *)q.at, (size_t)1 << q.log, q.op == OP_STORE);
+    if (q->op < OP_MEMORY_END && !add_looking()) {
+        const char *wrong = in_heap_wrong((char *)q->at, (size_t)1 << q->log, q->op == OP_STORE);
         if (wrong != NULL)
-            run_heap_wrong(wrong, &q);
+            run_heap_wrong(wrong, q);
     }
-    if (q.op == OP_ASSUME && !add_looking())
+    if (q->op == OP_ASSUME && !add_looking())
         exec_state[t].stopped = exec_state[t].refused = true;
     if (add_looking()) {
         add_looked();
@@ -453,6 +394,15 @@ void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
         }
     }
     go_on();
+}
+
+void in_engine(uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+{
+    (void)a3;
+    (void)a4;
+    run_entries++;
+    if (cursor >= search_ordered || !repeat_at_once(a0, a1, a2))
+        asked(a0, a1, a2);
 }
 
 void run_stream(struct stream *s)
@@ -468,9 +418,15 @@ void run_stream(struct stream *s)
 void run_all(void)
 {
     exec_threads = 1;
-    exec_state = calloc(IN_THREADS, sizeof(*exec_state));
-    if (exec_state == NULL)
-        abort();
+    for (unsigned t = 0; t < IN_THREADS; t++) {
+        struct state *s = &exec_state[t];
+        s->been = calloc(RECORDS, sizeof(*s->been));
+        s->record = calloc(RECORDS, sizeof(*s->record));
+        s->undo = calloc(UNDOS, sizeof(*s->undo));
+        s->kept = malloc(RECORD_BYTES);
+        if (s->been == NULL || s->record == NULL || s->undo == NULL || s->kept == NULL)
+            abort();
+    }
     pick_init();
     search_init();
     if (run_options.resume && (!run_more() || !next_graph()))

@@ -23,7 +23,7 @@ FLAGS = ["-O1", "-gdwarf-4", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-
 OURS = ["-D__DSCHECK__", "-idirafter", str(ROOT / "dscheck" / "include")]
 _RUNTIME = ["instrument/*.c", "instrument/*.S",
             *(f"dscheck/{name}.c" for name in ("graph", "items", "search", "revisit", "place", "await", "pick",
-                                               "add", "invariant", "run", "race", "watch",
+                                               "add", "invariant", "rest", "run", "race", "watch",
                                                "checkpoint", "jobs", "answer", "main"))]
 #: As a whole, since its files call each other for each event.
 OPTIMISE = ["-std=gnu17", "-O3", "-flto", "-g", "-fno-pie", "-no-pie"]
