@@ -20,7 +20,7 @@
 #include "split.h"
 #include "suspend.h"
 #include "timers.h"
-#include "tokenlock.h"
+#include "token.h"
 #include "visitors.h"
 #include "queues/spinlock.h"
 

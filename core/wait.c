@@ -63,10 +63,6 @@ void tn_wake_resume(tn_fibre *fibre)
 
 /* ---- tokens ---- */
 
-struct token {
-    struct tn_tokenlock lock;
-    _Atomic(bool) fired; /* kept over a fork */
-};
 _Static_assert(sizeof(struct token) <= sizeof(tn_token), "a tn_token holds its parts");
 
 static struct token *token_of(tn_token *t)
@@ -76,58 +72,24 @@ static struct token *token_of(tn_token *t)
 
 TN_API void tn_token_init(tn_token *t)
 {
-    struct token *k = token_of(t);
-    tn_tokenlock_init(&k->lock, tn_process());
-    atomic_init(&k->fired, false);
-}
-
-static void token_lock(struct token *k)
-{
-    tn_tokenlock_lock(&k->lock, tn_process());
+    token_init(token_of(t), tn_process());
 }
 
 TN_API bool tn_token_fired(const tn_token *t)
 {
-    return atomic_load_explicit(&((const struct token *)(const void *)t)->fired, memory_order_acquire); /* T0 */
+    return token_fired((const struct token *)(const void *)t);
+}
+
+static void cancel_wait(struct fibre *f)
+{
+    /* relaxed: of this wait, in which it is until it leaves the token */
+    uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES;
+    wake_as(f, seq, WAIT_CANCELLED, tn_self());
 }
 
 TN_API __attribute__((noinline)) void tn_token_fire(tn_token *t)
 {
-    struct token *k = token_of(t);
-    token_lock(k);
-    atomic_store_explicit(&k->fired, true, memory_order_release); /* T0 release */
-    /* Entries stay until their fibres take them out, under this lock: none can go away meanwhile. */
-    for (struct token_entry *e = k->lock.waiting; e != NULL; e = e->next)
-        wake_as(e->fibre,
-                atomic_load_explicit(&e->fibre->wait, memory_order_relaxed) / WAIT_STATES, /* relaxed: of this wait */
-                WAIT_CANCELLED, tn_self());
-    tn_tokenlock_unlock(&k->lock);
-}
-
-/* False: fired already. */
-static bool token_enter(struct token *k, struct token_entry *e, struct fibre *f)
-{
-    token_lock(k);
-    bool fired = atomic_load_explicit(&k->fired, memory_order_relaxed); /* relaxed: under the lock */
-    if (!fired) {
-        *e = (struct token_entry){f, k, k->lock.waiting, &k->lock.waiting};
-        if (e->next != NULL)
-            e->next->at = &e->next;
-        k->lock.waiting = e;
-    }
-    tn_tokenlock_unlock(&k->lock);
-    return !fired;
-}
-
-static void token_leave(struct token_entry *e)
-{
-    struct token *k = e->token;
-    tn_spinlock_lock(&k->lock.lock);
-    *e->at = e->next;
-    if (e->next != NULL)
-        e->next->at = e->at;
-    e->token = NULL;
-    tn_tokenlock_unlock(&k->lock);
+    token_fire(token_of(t), tn_process(), cancel_wait);
 }
 
 void token_forget(struct fibre *f, void *unused)
@@ -159,8 +121,8 @@ static __attribute__((noinline)) int wait_registered(struct worker *w, tn_time d
         deadline = s->deadline;
     bool first = false, timed = deadline != TN_FOREVER;
     int rc = 0;
-    bool in_scope = s != NULL && token_enter(token_of(&s->token), &s->entry, f);
-    bool in_token = token != NULL && token_enter(token_of(token), &f->entry, f);
+    bool in_scope = s != NULL && token_enter(token_of(&s->token), tn_process(), &s->entry, f);
+    bool in_token = token != NULL && token_enter(token_of(token), tn_process(), &f->entry, f);
     if (in_scope != (s != NULL) || in_token != (token != NULL)) {
         timed = false; /* fired before: it does not suspend at all */
         wait_decide(f, seq, WAIT_CANCELLED);
