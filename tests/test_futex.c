@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
  * While nobody sleeps, no primitive calls the kernel: fibres of one worker, which is never idle, wait for each other at each of
- * them, and all calls by which it sleeps or wakes a thread are counted.
+ * them, and all calls by which it sleeps or wakes a thread are counted. And whoever is blocked, fibre or thread, does nothing.
  * (The thread that called tn_run goes to sleep once, whenever it gets to it: that call is not a primitive's.)
  */
 #include "harness.h"
 
 #include "tenter_channel.h"
+#include "tenter_group.h"
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 enum { FIBRES = 100, TURNS = 20 };
 
-static atomic_long futexes;
+static atomic_long futexes, all_futexes;
 static _Thread_local bool counted;
 
 long __real_syscall(long number, ...);
@@ -30,6 +32,8 @@ long __wrap_syscall(long number, ...)
     va_end(args);
     if (number == SYS_futex && counted)
         atomic_fetch_add(&futexes, 1);
+    if (number == SYS_futex)
+        atomic_fetch_add(&all_futexes, 1);
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
@@ -118,8 +122,260 @@ static void test_none(void)
     CHECK(atomic_load(&futexes) > 0); /* and what is counted is counted: the last fibre wakes who waits in tn_run */
 }
 
+/* ---- who is blocked does nothing ---- */
+
+static tn_once once;
+static tn_promise promise;
+static tn_group group;
+static tn_runtime *rt;
+static _Atomic(bool) go;
+static unsigned designs_at;
+
+static void *waits_to_go(void *arg)
+{
+    while (!atomic_load(&go))
+        nap_us(1000);
+    return arg;
+}
+static void once_goes(void)
+{
+    waits_to_go(NULL);
+}
+static void w_mutex(void)
+{
+    tn_mutex_lock(&mutex[0]);
+    tn_mutex_unlock(&mutex[0]);
+}
+static void e_mutex(void)
+{
+    tn_mutex_unlock(&mutex[0]);
+}
+static void b_mutex(void)
+{
+    static const int designs[] = {TN_MUTEX_BLOCK, TN_MUTEX_SPIN_BLOCK, TN_MUTEX_FAIR, TN_MUTEX_BATON};
+    tn_mutex_init(&mutex[0], &(struct tn_mutex_attr){.design = designs[designs_at++ % 4]});
+    tn_mutex_lock(&mutex[0]);
+}
+static void b_rwlock(void)
+{
+    tn_rwlock_init(&rwlock, TN_RWLOCK_FAIR);
+    tn_rwlock_wrlock(&rwlock);
+}
+static void w_read(void)
+{
+    tn_rwlock_rdlock(&rwlock);
+    tn_rwlock_unlock(&rwlock);
+}
+static void w_write(void)
+{
+    tn_rwlock_wrlock(&rwlock);
+    tn_rwlock_unlock(&rwlock);
+}
+static void e_rwlock(void)
+{
+    tn_rwlock_unlock(&rwlock);
+}
+static void b_sem(void)
+{
+    tn_sem_init(&sem, 0, 0);
+}
+static void w_sem(void)
+{
+    tn_sem_wait(&sem);
+}
+static void e_sem(void)
+{
+    tn_sem_post_n(&sem, 2);
+}
+static void b_cond(void)
+{
+    tn_mutex_init(&mutex[0], NULL);
+    tn_cond_init(&cond);
+    generation = 0;
+}
+static void w_cond(void)
+{
+    tn_mutex_lock(&mutex[0]);
+    while (generation == 0)
+        tn_cond_wait(&cond, &mutex[0]);
+    tn_mutex_unlock(&mutex[0]);
+}
+static void e_cond(void)
+{
+    tn_mutex_lock(&mutex[0]);
+    generation = 1;
+    tn_cond_broadcast(&cond);
+    tn_mutex_unlock(&mutex[0]);
+}
+static void b_barrier(void)
+{
+    tn_barrier_init(&barrier, 3);
+}
+static void w_barrier(void)
+{
+    tn_barrier_wait(&barrier);
+}
+static void b_latch(void)
+{
+    tn_latch_init(&latch, 1);
+}
+static void w_latch(void)
+{
+    tn_latch_wait(&latch);
+}
+static void e_latch(void)
+{
+    tn_latch_down(&latch, 1);
+}
+/* A plain thread does it, in its own way; both others wait for that. */
+static pthread_t doer;
+static void *does_once(void *arg)
+{
+    tn_once_do(&once, once_goes);
+    return arg;
+}
+static void b_once(void)
+{
+    once = (tn_once)TN_ONCE_INIT;
+    CHECK_EQUAL(pthread_create(&doer, NULL, does_once, NULL), 0);
+    nap_us(5000);
+}
+static void w_once(void)
+{
+    tn_once_do(&once, once_goes);
+}
+static void e_once(void)
+{
+    CHECK_EQUAL(pthread_join(doer, NULL), 0);
+}
+static void b_promise(void)
+{
+    tn_promise_init(&promise);
+}
+static void w_promise(void)
+{
+    tn_promise_get(&promise);
+}
+static void e_promise(void)
+{
+    tn_promise_set(&promise, NULL);
+}
+static void b_channel(void)
+{
+    tn_channel_init(&channel, NULL, sizeof(uintptr_t), 0);
+}
+static void w_send(void)
+{
+    uintptr_t item = 0;
+    tn_channel_send(&channel, &item);
+}
+static void w_receive(void)
+{
+    uintptr_t item;
+    tn_channel_receive(&channel, &item);
+}
+static void w_select(void)
+{
+    uintptr_t item;
+    unsigned which;
+    struct tn_arm arms[] = {TN_RECEIVE(&channel, &item), TN_KEPT(&promise)};
+    tn_select(arms, 2, &which, TN_FOREVER, NULL);
+}
+static void b_select(void)
+{
+    b_channel();
+    b_promise();
+}
+static void e_channel(void)
+{
+    tn_channel_close(&channel);
+}
+static void b_group(void)
+{
+    tn_group_open(&group, TN_FOREVER);
+    CHECK_EQUAL(tn_latch_up(&group.left, 1), 0); /* a member, as it were */
+}
+static void w_group(void)
+{
+    tn_group_close(&group);
+}
+static void e_group(void)
+{
+    tn_latch_down(&group.left, 1);
+}
+
+static const struct blocks {
+    const char *name;
+    void (*begin)(void), (*wait)(void), (*end)(void);
+} blocks[] = {{"mutex, block", b_mutex, w_mutex, e_mutex},
+              {"mutex, spin-block", b_mutex, w_mutex, e_mutex},
+              {"mutex, fair", b_mutex, w_mutex, e_mutex},
+              {"mutex, baton", b_mutex, w_mutex, e_mutex},
+              {"reader", b_rwlock, w_read, e_rwlock},
+              {"writer", b_rwlock, w_write, e_rwlock},
+              {"semaphore", b_sem, w_sem, e_sem},
+              {"condition", b_cond, w_cond, e_cond},
+              {"barrier", b_barrier, w_barrier, w_barrier},
+              {"latch", b_latch, w_latch, e_latch},
+              {"once", b_once, w_once, e_once},
+              {"promise", b_promise, w_promise, e_promise},
+              {"sender", b_channel, w_send, e_channel},
+              {"receiver", b_channel, w_receive, e_channel},
+              {"select", b_select, w_select, e_promise},
+              {"group", b_group, w_group, e_group}};
+
+static void *blocked(void *wait)
+{
+    ((const struct blocks *)wait)->wait();
+    return NULL;
+}
+
+static double used_ns(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return 1e9 * (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e3 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* A fibre and a thread wait; whoever is late may still go to sleep, but who looked again and again would do so a hundred
+ * times, or use a processor. How long it takes decides nothing. */
+static void test_blocked(void)
+{
+    struct tn_config c = TN_CONFIG_INIT;
+    c.workers = 2;
+    c.stall_ms = 0;
+    c.monitor_us = 0;
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        const struct blocks *b = &blocks[i];
+        tn_fibre *f;
+        pthread_t thread;
+        atomic_store(&go, false);
+        b->begin();
+        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, blocked, (void *)(uintptr_t)b), 0);
+        CHECK_EQUAL(pthread_create(&thread, NULL, blocked, (void *)(uintptr_t)b), 0);
+        nap_us(10000);
+        long calls = atomic_load(&all_futexes);
+        tn_time begin = tn_now();
+        double used = used_ns();
+        nap_us(100000);
+        used = (used_ns() - used) / (double)(tn_now() - begin);
+        calls = atomic_load(&all_futexes) - calls;
+        harness_note("%s: %ld calls, %.4f of a processor", b->name, calls, used);
+        CHECK(calls < 12);
+        CHECK(used < 0.25);
+        atomic_store(&go, true);
+        b->end();
+        CHECK_EQUAL(tn_join(f, NULL), 0);
+        CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    }
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
 int main(void)
 {
-    static const struct test tests[] = {{"no call while nobody sleeps", test_none}};
+    static const struct test tests[] = {{"no call while nobody sleeps", test_none},
+                                        {"who is blocked does nothing", test_blocked}};
     return HARNESS_RUN("futex", tests);
 }
