@@ -69,12 +69,13 @@ static inline void tn_node_of(struct tn_node *node, const struct tn_node *first)
 /* tn_claim() of a thread's node. */
 static inline bool tn_thread_claim(struct tn_node *node, struct tn_claimed *claimed)
 {
+    _Atomic(uint32_t) *thread = node->thread; /* before the claim: then the node may be gone */
     uint32_t waits = TN_NODE_WAITS;
     /* N0 release: what the claimer did, granted first of all. Failed, relaxed: it is not looked at again. */
-    if (!atomic_compare_exchange_strong_explicit(node->thread, &waits, TN_NODE_CLAIMED, memory_order_release,
+    if (!atomic_compare_exchange_strong_explicit(thread, &waits, TN_NODE_CLAIMED, memory_order_release,
                                                  memory_order_relaxed))
         return false;
-    claimed->thread = node->thread;
+    claimed->thread = thread;
     return true;
 }
 
