@@ -79,7 +79,7 @@ typedef struct tn_local_mutex {
     void *holder, *ring;
 } tn_local_mutex;
 
-/* Who: any, before use. Blocks: no. Errors: EINVAL the cluster has not one worker. */
+/* Who: any, before use. Blocks: no. Errors: EINVAL the cluster has not one worker, or is NULL. */
 TN_API int tn_local_mutex_init(tn_local_mutex *m, tn_cluster *cluster);
 /* Who: a fibre of the cluster. Blocks: no. Errors: EBUSY somebody has it. */
 TN_API int tn_local_mutex_destroy(tn_local_mutex *m);

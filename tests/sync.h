@@ -112,26 +112,29 @@ static struct {
     int (*wait)(tn_time deadline, tn_token *token);
     tn_token token;
     bool cancel;
+    tn_time deadline;
     _Atomic(int) at, rc;
 } late;
 
 static inline void *waits_late(void *arg)
 {
     atomic_store(&late.at, 1);
-    atomic_store(&late.rc, late.wait(late.cancel ? TN_FOREVER : tn_now() + 2000000, &late.token));
+    atomic_store(&late.rc, late.wait(late.deadline, &late.token));
     return arg;
 }
 
 static inline void too_late(int (*wait)(tn_time, tn_token *))
 {
     late.wait = wait;
-    for (int how = 0; how < 4; how++) {
+    for (int how = 0; how < 8; how++) { /* also deadlines that are over, or as far as can be */
         struct party p;
         late.cancel = how % 2;
+        late.deadline =
+            how < 4 ? (late.cancel ? TN_FOREVER : tn_now() + 2000000) : (late.cancel ? TN_FOREVER - 1 : 1);
         atomic_store(&late.at, 0);
         atomic_store(&late.rc, -1);
         tn_token_init(&late.token);
-        invite(&p, how < 2, how >= 2, waits_late);
+        invite(&p, how / 2 % 2 == 0, how / 2 % 2 != 0, waits_late);
         while (atomic_load(&late.at) == 0)
             sched_yield();
         if (late.cancel) {

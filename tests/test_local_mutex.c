@@ -138,6 +138,7 @@ static void test_two_workers(void)
     struct tn_config c = with(2, NULL);
     CHECK_EQUAL(tn_start(&rt, &c), 0);
     CHECK_EQUAL(tn_local_mutex_init(&m, tn_cluster_first(rt)), EINVAL);
+    CHECK_EQUAL(tn_local_mutex_init(&m, NULL), EINVAL); /* what a thread is told of its own */
     CHECK_EQUAL(tn_stop(rt), 0);
 }
 

@@ -44,9 +44,8 @@ static void *produce(void *full)
 
 static void *late_spawn(void *arg)
 {
-    struct tn_attr attr = {.full = TN_FULL_WAIT, .deadline = tn_now() + 3000000};
+    struct tn_attr attr = {.full = TN_FULL_WAIT, .deadline = arg != NULL ? 1 : tn_now() + 3000000};
     int rc;
-    (void)arg;
     while ((rc = tn_spawn(NULL, &attr, item, NULL)) == 0)
         accepted++;
     return TN_ERROR(rc);
@@ -74,13 +73,14 @@ static void one(const char *spec)
         atomic_store(&hold, 0);
         CHECK(EVENTUALLY(atomic_load(&ran) == accepted));
     }
-    /* Too late, and cancelled. */
-    for (int cancels = 0; cancels < 2; cancels++) {
+    /* Too late, cancelled, and too late from the beginning. */
+    for (int how = 0; how < 3; how++) {
+        bool cancels = how == 1;
         atomic_store(&ran, 0), atomic_store(&hold, 1);
         accepted = 0;
         tn_group g;
         tn_group_open(&g, TN_FOREVER);
-        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt, .group = &g}, late_spawn, NULL), 0);
+        CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt, .group = &g}, late_spawn, how == 2 ? &g : NULL), 0);
         if (cancels)
             tn_group_cancel(&g);
         CHECK_EQUAL(tn_join(f, &value), 0);

@@ -26,7 +26,7 @@ static inline struct fibre *caller_at_home(const tn_local_mutex *m)
 
 TN_API int tn_local_mutex_init(tn_local_mutex *m, tn_cluster *cluster)
 {
-    if (tn_workers(cluster) != 1)
+    if (cluster == NULL || tn_workers(cluster) != 1)
         return EINVAL;
     *m = (tn_local_mutex){cluster, NULL, NULL};
     return 0;
