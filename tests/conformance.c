@@ -160,7 +160,7 @@ static uintptr_t many(void)
 
 static void test_once_each(void)
 {
-    for (int64_t workers = 1; workers <= 4; workers *= 2)
+    for (int64_t workers = 1; workers <= MOST_WORKERS; workers *= 2)
         once_each(workers, many(), false);
 }
 
@@ -168,6 +168,7 @@ static void test_plain_spawners(void)
 {
     once_each(1, many(), true);
     once_each(2, many(), true);
+    once_each(MOST_WORKERS, many(), true);
 }
 
 static void test_storm(void)

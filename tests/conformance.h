@@ -10,6 +10,13 @@
 
 #include <stdatomic.h>
 
+/* The most workers of a test: as many as any machine can stand, or as a simulated one has. */
+#ifdef TENTER_SIMULATED
+enum { MOST_WORKERS = 64 };
+#else
+enum { MOST_WORKERS = 4 };
+#endif
+
 extern tn_runtime *rt;
 extern tn_cluster *cl;
 

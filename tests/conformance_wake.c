@@ -160,7 +160,7 @@ void test_ping_pong(void)
     unsigned n = migration_forced() ? 2000 : 20000;
     players(1, n);
     players(2, n);
-    players(4, n / 4);
+    players(MOST_WORKERS, n / 4);
 }
 
 void test_ping_pong_long(void)
@@ -339,7 +339,7 @@ static void forest(int64_t workers, uintptr_t depth)
 
 void test_tree(void)
 {
-    for (int64_t workers = 1; workers <= 4; workers *= 2)
+    for (int64_t workers = 1; workers <= MOST_WORKERS; workers *= 2)
         forest(workers, build_has("sanitize=none") ? 11 : 6);
 }
 

@@ -163,6 +163,24 @@ class Runs(unittest.TestCase):
             self.assertEqual((said["status"], said["sim"]["cores"], said["params"]["workers"]), ("ok", 64, 64), spec)
             self.assertEqual(said["binary"]["scheduler"], spec.split(":", maxsplit=1)[0])
 
+    def test_conformance(self) -> None:
+        """The conformance suite, on 64 cores with up to as many workers: each module, and the preset."""
+        matrix = yaml.safe_load((ROOT / "experiments" / "matrices" / "schedulers-sim.yaml").read_text(encoding="utf-8"))
+        modules = matrix["build"]["schedulers"].split(",")
+        self.assertEqual(sorted(modules), sorted(p.parent.name for p in (ROOT / "schedulers").glob("*/*.c")))
+        folder = MesonBuilder(ROOT).folder(Variant.of(matrix["build"]))
+        if not (folder / "build.ninja").exists():
+            subprocess.run(["meson", "setup", folder, "-Dtests=false", *(f"-D{k}={v}" for k, v in matrix["build"].items())],
+                           cwd=ROOT, capture_output=True, check=True, timeout=600)
+        done = subprocess.run(["ninja", "-C", str(folder), "tests/simulated/conformance"], text=True, capture_output=True,
+                              check=False, timeout=900)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+        there = {**os.environ, "TENTER_MACHINE": str(ROOT / sim.MACHINES / "epyc7702x2.yaml"), "TENTER_CORES": "64"}
+        for spec in (*modules, "pushing:preset=fibre"):
+            done = subprocess.run([folder / "tests" / "simulated" / "conformance", spec], text=True, capture_output=True,
+                                  check=False, timeout=900, env=there)
+            self.assertEqual((done.returncode, "16 passed, 0 failed" in done.stdout), (0, True), f"{spec}: {done.stdout[-3000:]}")
+
     def test_victims_by_distance(self) -> None:
         """victims=topology: of what is stolen, the part that comes from the same complex (three of 63 others) is several
         times that of chance."""
