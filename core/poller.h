@@ -64,6 +64,9 @@ struct tn_poller {
  * those of `ended` there may be no further event. Fibres of `cl` that wait for it go to `ready`, others are made ready. */
 void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready);
 
+/* Fibres of `cl` are ready. By a fibre of it that stops soon: the first of them needs no other worker. */
+void tn_ready_soon(struct tn_cluster *cl, struct tn_list *fibres);
+
 /* Fibres of `cl` are ready. By a poller's own thread, whose beginning and end diagnoses are told (diagnose.h). */
 void tn_ready_all(struct tn_cluster *cl, struct tn_list *fibres);
 

@@ -111,6 +111,18 @@ void tn_ready_all(struct tn_cluster *cluster, struct tn_list *fibres)
     make_all_ready_in(cluster_of(cluster), NULL, fibres);
 }
 
+void tn_ready_soon(struct tn_cluster *cluster, struct tn_list *fibres)
+{
+    struct cluster *cl = cluster_of(cluster);
+    struct worker *w = tn_self();
+    struct tn_link *l = fibres->count == 1 && w != NULL ? tn_list_pop_front(fibres) : NULL;
+    int placed = l != NULL ? TN_SCHED(cl)->ready(member(w, cl), tn_fibre_of(l), TN_WOKEN) : 0;
+    if (placed != 0)
+        notify(cl, placed);
+    if (fibres->head != NULL)
+        make_all_ready_in(cl, w, fibres);
+}
+
 struct fired {
     struct worker *w;
     struct tn_list ready;
@@ -307,6 +319,7 @@ static void park(struct worker *w)
     enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
     tn_time deadline = tn_timers_earliest(&cl->timers);
     bool stay = work != TN_WORK_SOME && !must_leave(w) && (polling || !unpolled(cl));
+    struct tn_list ready = {0};
     if (stay) {
         tn_time now = 0;
         if (work == TN_WORK_HELD) { /* its owner may become a hog: look again, less often each time */
@@ -319,13 +332,10 @@ static void park(struct worker *w)
         if (deadline != UINT64_MAX && !tn_idle_watch(&cl->idle, &w->slot, deadline))
             deadline = UINT64_MAX;
         COUNT(w, deadline == UINT64_MAX ? COUNT_PARK : COUNT_WATCH);
-        if (!polling) {
-            tn_idle_sleep(&w->slot, deadline);
-        } else {
-            struct tn_list ready = {0};
+        if (polling)
             POLLER->poll(cl->poller, &ready, deadline);
-            make_all_ready(w, &ready);
-        }
+        else
+            tn_idle_sleep(&w->slot, deadline);
     }
     bool woken = !tn_idle_withdraw(&cl->idle, &w->slot);
     if (!woken) /* else whoever woke us has begun it */
@@ -336,6 +346,8 @@ static void park(struct worker *w)
         POLLER->busy(cl->poller, &w->pub);
     if (polling)
         tn_idle_poll_end(&cl->idle);
+    if (ready.head != NULL) /* to be found by this search: nobody else is woken yet */
+        make_all_ready(w, &ready);
 }
 
 /* ---- the loop ---- */
