@@ -19,7 +19,7 @@ struct fibre_poller {
     struct tn_spinlock lock;
     struct fibre_poller *clusters; /* under the lock */
     struct tn_thread thread;
-    _Atomic(bool) ending; /* relaxed: nothing else is read by it */
+    _Atomic(bool) ending;
 };
 
 /* ---- the fibre ---- */
@@ -66,7 +66,7 @@ static void *master_main(void *state)
 {
     struct fibre_poller *p = state;
     diagnose_own_begins();
-    while (!atomic_load_explicit(&p->ending, memory_order_relaxed)) {
+    while (!atomic_load_explicit(&p->ending, memory_order_relaxed)) { /* relaxed: nothing else is read by it */
         struct epoll_event events[TN_EPOLL_EVENTS];
         int n = epoll_wait(p->all.fd, events, TN_EPOLL_EVENTS, -1);
         tn_spinlock_lock(&p->lock);
