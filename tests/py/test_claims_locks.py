@@ -111,6 +111,12 @@ class Efficiency(Case):
             self.verdict(self.points(1.1, 2, loop=1000), claim, OPEN, "not of 20 µs")
             self.verdict(self.points(1.25, 1.5), claim, OPEN, "more blocks")
 
+    def test_peers_are_measured(self) -> None:
+        """Each names a runtime of its own, and yet is measured beside ours."""
+        frame = self.points(1.1, 2)
+        frame.loc[frame["program"].eq("locks-go"), "runtime"] = "go"
+        self.assertEqual([j.verdict for j in claims.judge("B4.6", frame)], [HOLDS, HOLDS])
+
     def test_figure(self) -> None:
         self.points(1.1, 2)
         self.assertEqual(set(self.figure("locks_b4_6", 1)["x"]), {4, 16, 32})
