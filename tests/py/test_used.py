@@ -15,9 +15,6 @@ NOT_MEASURED = {
     "sanitize": "sends every fibre through the shared queue: no price, but another thing",
     "tests": "says what is built, not how",
     "workloads": "says what is built, not how",
-    "poller": "no server is there yet to measure one by",
-    "mode": "the same: of the poller thread",
-    "us": "the same: of the poller thread",
 }
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The benchmark programs, run for a moment: what each option changes in their record.
 
-    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD LOCKS [LOCKS_PEER...]
+    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD LOCKS REQUESTS [LOCKS_PEER...]
 """
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ def wanted(what: str, good: bool) -> None:
 
 def values(said: dict[str, Any], metric: str) -> list[float]:
     return [s["value"] for s in said.get("samples", []) if s["metric"] == metric]
+
+
+def requests(program: str) -> None:
+    """Each server answers all that it is asked, however the requests come."""
+    for connections, depth in ((1, 1), (3, 64), (200, 2)):
+        said = run(program, "--connections", str(connections), "--depth", str(depth), "--requests", "2000")
+        what = f"requests: {connections} connections, {depth} under way"
+        wanted(f"{what}: all are answered", said.get("status") == "ok")
+        wanted(f"{what}: both servers are measured", len(values(said, "cpu")) == len(values(said, "cpu_loop")) == 1)
+        wanted(f"{what}: a fibre a connection", said.get("counters", {}).get("spawn", connections) >= connections)
+    run(program, "--depth", "65", code=2)
 
 
 def ways_to_yield(program: str) -> None:
@@ -189,10 +200,11 @@ def lock_peers(programs: list[str]) -> None:
 
 
 def main() -> int:
-    yielding, arriving, packet, pthread, queue, affinity, threads, locking = sys.argv[1:9]
+    yielding, arriving, packet, pthread, queue, affinity, threads, locking, serving = sys.argv[1:10]
     crowd(threads)
     locks(locking)
-    lock_peers(sys.argv[9:])
+    lock_peers(sys.argv[10:])
+    requests(serving)
     ways_to_yield(yielding)
     idle_workers(arriving)
     queues(queue)
