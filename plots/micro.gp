@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Bars of time an operation, on a log axis, with error bars; one to three panels (a above b above c).
 # micro_ratio.py drives it and sets: out notes notes_y footer height panels, and for each panel
-# X: X_caption X_data X_series X_groups X_titles X_colours X_min X_max X_top X_bottom.
+# X: X_caption X_data X_series X_groups X_titles X_colours X_columns X_key X_min X_max X_top X_bottom.
 # One line of data an operation: its name, then for each series value, low, high in seconds
 # (NaN: not measured).
 if (!exists("a_data")) { print "micro.gp: no data given; run micro_ratio.py TIDY_CSV"; exit status 2 }
@@ -53,8 +53,8 @@ do for [kind in "pdf png"] {
         set bmargin at screen value(p . "_bottom")
         set label 3 "time an operation, " . value(p . "_caption") at screen 0.02, \
             screen (value(p . "_top") + value(p . "_bottom")) / 2 rotate by 90 center
-        set key at screen 0.5, screen value(p . "_top") + 0.115 / height center center \
-            horizontal Left reverse samplen 1.0 width 1
+        set key at screen 0.5, screen value(p . "_top") + 0.48 * value(p . "_key") / height center center \
+            horizontal Left reverse samplen 1.0 width 1 maxcols value(p . "_columns")
         plot for [i = 1:series] file using (column(3 * i - 1)):(column(3 * i)):(column(3 * i + 1)):xtic(1) \
             title name[i] lc rgb ink[i]
         unset label 1

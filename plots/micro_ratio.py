@@ -117,10 +117,14 @@ def panel_of(table: pd.DataFrame, labels: list[str], scratch: Path, prefix: str)
         while ink in inks:  # two settings of one scheduler: the same hue, paler
             ink = paler(ink)
         inks.append(ink)
-    return {"physical": labels == [MACHINE], f"{prefix}_caption": str(table["panel"].iloc[0]),
+    titles = [style.title_of(x) for x in labels]
+    columns = min(len(titles), int(6.4 / (0.35 + 0.062 * max(map(len, titles)))))
+    return {"physical": labels == [MACHINE], f"{prefix}_columns": columns,
+            f"{prefix}_key": 0.13 * -(-len(titles) // columns) + 0.11,
+            f"{prefix}_caption": str(table["panel"].iloc[0]),
             f"{prefix}_data": str(scratch / f"{prefix}.dat"), f"{prefix}_series": len(labels),
             f"{prefix}_groups": table["x"].nunique(),
-            f"{prefix}_titles": "|".join(style.title_of(x) for x in labels),
+            f"{prefix}_titles": "|".join(titles),
             f"{prefix}_colours": "|".join(inks),
             f"{prefix}_min": 10 ** math.floor(math.log10(table["median"].min() * 0.5e-9)),
             f"{prefix}_max": float(table[["median", "high"]].max().max()) * 1.6e-9,
@@ -139,13 +143,14 @@ def gnuplot(panels: list[dict[str, Any]], out: Path, notes: list[str], footer: s
     below = style.LINE * (len(lines) + 1) + 0.12
     heights = [1.05 if panel["physical"] else 1.75 for panel in panels]
     under = [0.12 + 0.125 * panel[f"{p}_lines"] for p, panel in zip("abc", panels)]
-    height = below + sum(heights) + sum(under) + 0.24 * len(panels)
+    keys = [float(panel[f"{p}_key"]) for p, panel in zip("abc", panels)]
+    height = below + sum(heights) + sum(under) + sum(keys)
     values: dict[str, Any] = {"out": str(out / NAME), "notes": "\\n".join(lines),
                               "footer": footer, "height": height, "panels": len(panels),
                               "notes_y": (style.LINE * (len(lines) + 0.75) + 0.04) / height}
     top = height
-    for prefix, panel, tall, labels in zip("abc", panels, heights, under):
-        top -= 0.24
+    for prefix, panel, tall, labels, key in zip("abc", panels, heights, under, keys):
+        top -= key
         values.update({k: v for k, v in panel.items() if k != "physical"})
         values[f"{prefix}_top"] = top / height
         values[f"{prefix}_bottom"] = (top - tall) / height
