@@ -56,7 +56,7 @@ static const struct key {
     {"reach", TIMES, sim_machine.reach, &reach, true},
     {"smt", TIME, &sim_machine.smt, NULL, true},
 };
-enum { KEYS = sizeof keys / sizeof *keys };
+enum { KEYS = sizeof keys / sizeof *keys, LONGEST = 1 << 16 };
 
 static void value(const char *path, unsigned line, const struct key *k, const char *text)
 {
@@ -94,11 +94,16 @@ static void value(const char *path, unsigned line, const struct key *k, const ch
 
 static void parse(const char *path, FILE *f)
 {
-    char *text = NULL;
-    size_t room = 0;
+    static char all[LONGEST + 1];
+    char *rest = all, *text;
     bool seen[KEYS] = {false};
-    for (unsigned line = 1; getline(&text, &room, f) >= 0; line++) {
-        text[strcspn(text, "\r\n")] = '\0';
+    size_t length = fread(all, 1, LONGEST, f);
+    if (ferror(f))
+        sim_die(2, "%s cannot be read: %s", path, strerror(errno));
+    if (length == LONGEST || memchr(all, '\0', length) != NULL)
+        sim_die(2, "%s is no text of less than %d KiB, as a machine file is", path, LONGEST / 1024);
+    for (unsigned line = 1; (text = strsep(&rest, "\n")) != NULL; line++) {
+        text[strcspn(text, "\r")] = '\0';
         size_t name = strcspn(text, ":#");
         if (text[strspn(text, " \t")] == '\0' || text[name] != ':')
             continue;
@@ -114,9 +119,6 @@ static void parse(const char *path, FILE *f)
         seen[i] = true;
         value(path, line, &keys[i], text + name + 1);
     }
-    free(text);
-    if (ferror(f))
-        sim_die(2, "%s cannot be read: %s", path, strerror(errno));
     for (unsigned i = 0; i < KEYS; i++)
         if (!seen[i] && !keys[i].optional)
             sim_die(2, "%s: the key '%s' is missing", path, keys[i].name);

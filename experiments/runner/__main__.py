@@ -2,6 +2,7 @@
 """The verbs behind ./tenter, and the one place where errors become exit codes."""
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -74,6 +75,10 @@ def _coded(work: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return USAGE
     except Exception as error:                      # pylint: disable=broad-except
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is in its buffer is lost
+            print(f"tenter: cannot write: {error.strerror}", file=sys.stderr)
+            return USAGE
         text = str(error).splitlines()[:1]
         print(f"tenter: internal error: {type(error).__name__}: {text[0] if text else ''} "
               f"(traceback in {_log()})", file=sys.stderr)

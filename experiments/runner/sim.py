@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from . import calibrate, child, known, matrix as matrices, sim_where
+from . import calibrate, child, known, matrix as matrices, output, sim_where
 from .arguments import Parser
 from .build import Builder, MesonBuilder, Variant, build
 from .errors import GOOD, INTERNAL, Stop, nearest
@@ -20,6 +20,7 @@ from .progress import Steps, say
 ROOT = Path(__file__).resolve().parents[2]
 MACHINES = "sim/machines"
 MACHINE = "epyc7702x2"
+PICTURES = (".png", ".pdf", ".svg")
 
 
 def parser() -> Parser:
@@ -90,9 +91,11 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     args = parser().parse(ours)
     there = machines(root)
     if args.list:
-        print("\n".join(f"{name:<14} {about}" for name, about in there.items()))
+        output.write("-", "".join(f"{name:<14} {about}\n" for name, about in there.items()))
         return GOOD
     if args.calibrate:
+        if args.workload is not None:
+            raise Stop(f"sim --calibrate takes no workload ('{args.workload}')")
         return calibrate.main(root, builder or MesonBuilder(root, say=say, steps=Steps))
     if args.workload is None:
         raise Stop("sim: which workload? (./tenter sim packet, say; ./tenter list shows all)")
@@ -103,8 +106,14 @@ def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> 
     if args.workload not in known.sources(root):
         raise Stop(f"sim: no workload '{args.workload}' "
                    f"({nearest(args.workload, known.sources(root))})")
+    if args.traffic and args.traffic.suffix.lower() not in PICTURES:
+        raise Stop(f"sim --traffic {args.traffic}: a picture ends in {', '.join(PICTURES)}")
+    for file in filter(None, (args.traffic, args.trace)):
+        output.tried(str(file))                     # not when an hour of simulation is over
     where = machine(root, args.machine)
     module = matrices.module_of(args.scheduler)
+    if not module:
+        raise Stop(f"sim: --scheduler '{args.scheduler}' names no module")
     variant = Variant.of({"runtime": "sim", "schedulers": module})
     builder = builder or MesonBuilder(root, say=say, steps=Steps)
     built = build(builder, variant, [args.workload])
@@ -144,7 +153,7 @@ def run(command: list[str], env: dict[str, str], program: Path, args: argparse.N
         text = done.stdout.decode(errors="replace")
         where = _where(file)
     if where is None:                               # --help, or it did not come to its end
-        print(text, end="")
+        output.write("-", text)
         return done.returncode if done.returncode >= 0 else INTERNAL
     if args.json:
         said = json.loads(text)
@@ -154,14 +163,11 @@ def run(command: list[str], env: dict[str, str], program: Path, args: argparse.N
         text = sim_where.name_text(text, where, program)
         if shutil.which("gdb") is None:
             say(f"note: {sim_where.NO_GDB}")
-    print(text, end="")
+    output.write("-", text)
     if args.traffic:
         sim_where.draw(where, machine_name, args.traffic)
     if args.trace:
-        try:
-            args.trace.write_text(json.dumps(sim_where.trace(where, machine_name)), encoding="utf-8")
-        except OSError as error:
-            raise Stop(f"sim --trace {args.trace}: {error.strerror}") from error
+        output.write(str(args.trace), json.dumps(sim_where.trace(where, machine_name)))
         if where["cut"]:
             say("note: the trace ends early: it has a million events")
     return done.returncode if done.returncode >= 0 else INTERNAL

@@ -50,7 +50,13 @@ class Machines(unittest.TestCase):
                            (["packt"], "no workload 'packt' (nearest: packet"),
                            (["--cores", "0", "packet"], "at least 1"), ([], "which workload?"),
                            (["--trafic", "x.png", "packet"], "nearest: --traffic"),
-                           (["--core", "1", "packet"], "unknown option --core (nearest: --cores)")):
+                           (["--core", "1", "packet"], "unknown option --core (nearest: --cores)"),
+                           (["--scheduler", "", "packet"], "names no module"),
+                           (["--calibrate", "packet"], "takes no workload ('packet')"),
+                           (["--traffic", "/dev/full", "packet"], "a picture ends in .png, .pdf, .svg"),
+                           (["--traffic", "x.gif", "packet"], "a picture ends in .png, .pdf, .svg"),
+                           (["--traffic", "/nowhere/x.png", "packet"], "cannot write /nowhere/x.png: No such file"),
+                           (["--trace", "/", "packet"], "cannot write /: Is a directory")):
             with self.subTest(argv), self.assertRaises(Stop) as stop:
                 sim.main(argv)
             self.assertIn(said, str(stop.exception))
@@ -84,7 +90,8 @@ class Assembler(unittest.TestCase):
             self.assertIn(f"\tcall\tsimulated_{name}@PLT\n", self.rewrite(self.MARK + f"\tcall\t{name}@PLT\n"))
         for name in ("poll", "ppoll", "select", "epoll_wait", "sem_wait", "sem_timedwait", "pthread_cond_timedwait",
                      "pthread_mutex_timedlock", "pthread_barrier_wait", "pthread_rwlock_rdlock", "pthread_exit", "clock",
-                     "pthread_timedjoin_np", "cnd_wait", "mtx_lock", "sigtimedwait"):
+                     "pthread_timedjoin_np", "cnd_wait", "mtx_lock", "sigtimedwait", "fork", "posix_spawn", "system", "waitpid",
+                     "pthread_once", "pthread_getspecific", "tss_get", "setitimer", "getrandom", "arc4random_uniform"):
             for call in (f"\tcall\t{name}@PLT\n", f"\tjmp\t{name}\n", f"\tcall\t*{name}@GOTPCREL(%rip)\n"):
                 with self.assertRaises(SystemExit) as stop:
                     self.rewrite(self.MARK + call)
@@ -115,6 +122,15 @@ class Where(unittest.TestCase):
         with self.assertRaises(Stop) as stop:
             sim_where.draw(self.WHERE, "m", Path("/nowhere/x.png"))
         self.assertIn("sim --traffic /nowhere/x.png", str(stop.exception))
+
+    def test_full(self) -> None:
+        """What cannot be written is a line, and code 2."""
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            for argv in (["sim", "--list"], ["list"]):
+                done = subprocess.run([sys.executable, "-m", "experiments.runner", *argv], cwd=ROOT, stdout=full, text=True,
+                                      stderr=subprocess.PIPE, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)})
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertRegex(done.stderr, r"(?m)\A(?:(?!tenter:).*\n)*tenter: cannot write.*: No space left on device\n\Z")
 
     def test_without_gdb(self) -> None:
         with mock.patch.object(sim_where.shutil, "which", lambda name: None):
@@ -339,7 +355,10 @@ class Runs(unittest.TestCase):
         if shutil.which("gdb"):
             fields = " ".join(str(line["field"]) for line in said["lines"])
             self.assertRegex(fields, r"struct \w+\.\w+, (core|schedulers)/")
-            text = tenter("--cores", "4", *SMALL).stdout
+            done = tenter("--cores", "4", "--trace", "/dev/full", *SMALL)
+            self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
+                2, "tenter: cannot write /dev/full: No space left on device"))
+            text = done.stdout
             self.assertRegex(text, r"transfers, waited .*\(\*?struct \w+\.\w+, \w+/.*:\d+\)\n")
             self.assertRegex(text, r"worker 3 +busy +\d")
 
@@ -380,6 +399,10 @@ class Runs(unittest.TestCase):
             done = tenter("--machine", folder, *SMALL)
             self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
                 2, f"tenter: {folder} cannot be read: Is a directory"))
+            for endless in ("/dev/zero", "/proc/self/exe"):
+                done = tenter("--machine", endless, *SMALL)
+                self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
+                    2, f"tenter: {endless} is no text of less than 64 KiB, as a machine file is"))
         done = tenter(*SMALL, env={"TENTER_CORES": "many"})
         self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (
             2, "tenter: TENTER_CORES=many: how many of the machine's cores, 1 to 256"))
