@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * A thousand rounds of a runtime's life leave no thread, no descriptor, no byte. Linked with --wrap for the calls by which
- * memory and address space come and go, so that they are counted, to the byte.
+ * memory and address space come and go, so that they are counted, to the byte. Nor do a million waits that time out.
  */
 #include "harness.h"
 
+#include "tenter_sync.h"
+
+#include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -157,10 +160,80 @@ static void test_rounds(void)
     CHECK(EVENTUALLY(harness_count("task") == threads));
 }
 
+/* ---- a million waits that time out ---- */
+
+enum { WAITERS = 200, IN_ALL = 1000000 };
+static tn_sem none;
+static tn_cond never;
+static tn_mutex taken, lock;
+static tn_promise unkept;
+static unsigned turns;
+static _Atomic(long) timed_out;
+
+static void *times_out(void *arg)
+{
+    uint64_t random = (uintptr_t)arg;
+    for (unsigned i = 0; i < turns; i++) {
+        int rc;
+        tn_time deadline = tn_now() + (turns == 1 ? 3000000 : harness_random(&random) % 30000);
+        switch (i % 4) {
+        case 0:
+            rc = tn_sem_wait_until(&none, 1, deadline, NULL);
+            break;
+        case 1:
+            rc = tn_promise_get_until(&unkept, NULL, deadline, NULL);
+            break;
+        case 2:
+            rc = tn_mutex_lock_until(&taken, deadline, NULL);
+            break;
+        default:
+            tn_mutex_lock(&lock);
+            rc = tn_cond_wait_until(&never, &lock, deadline, NULL);
+            tn_mutex_unlock(&lock);
+        }
+        atomic_fetch_add(&timed_out, rc == ETIMEDOUT);
+    }
+    return arg;
+}
+
+static void each_times_out(tn_runtime *rt, unsigned n)
+{
+    tn_fibre *f[WAITERS];
+    turns = n;
+    for (uintptr_t i = 0; i < WAITERS; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], &(struct tn_attr){.runtime = rt}, times_out, (void *)i), 0);
+    for (int i = 0; i < WAITERS; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+}
+
+static void test_timed_waits(void)
+{
+    struct tn_config c = with(2, NULL);
+    tn_runtime *rt;
+    long all = migration_forced() ? IN_ALL / 50 : IN_ALL;
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    tn_sem_init(&none, 0, 0);
+    tn_promise_init(&unkept);
+    CHECK_EQUAL(tn_mutex_lock(&taken), 0);
+    each_times_out(rt, 1); /* all at once: as many timers as there will ever be */
+    long b = atomic_load(&blocks), n = atomic_load(&bytes), m = atomic_load(&mapped);
+    atomic_store(&timed_out, 0);
+    each_times_out(rt, (unsigned)(all / WAITERS));
+    CHECK_EQUAL(atomic_load(&timed_out), all);
+    CHECK_EQUAL(atomic_load(&blocks), b);
+    CHECK_EQUAL(atomic_load(&bytes), n);
+    CHECK_EQUAL(atomic_load(&mapped), m);
+    CHECK_EQUAL(tn_mutex_unlock(&taken), 0);
+    CHECK_EQUAL(tn_sem_destroy(&none), 0);
+    CHECK_EQUAL(tn_promise_destroy(&unkept), 0);
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
 int main(void)
 {
     static const struct test tests[] = {
         {"a thousand rounds leave no thread, descriptor or byte", test_rounds},
+        {"a million waits that time out", test_timed_waits},
     };
     return HARNESS_RUN("leaks", tests);
 }
