@@ -45,6 +45,8 @@ OTHERS = {
     "syscall": ("#D55E00", "s"),
     "heap": ("#0072B2", "o"), "wheel": ("#D55E00", "s"),
     "next": ("#0072B2", "o"), "utility": ("#D55E00", "s"), "lock": ("#009E73", "^"),
+    "transient": ("#0072B2", "o"), "sticky": ("#D55E00", "s"), "home": ("#009E73", "^"), "waker": ("#CC79A7", "D"),
+    "blocking": ("#000000", "X"),
     "pooled": ("#0072B2", "o"), "mmap": ("#D55E00", "s"), "malloc": ("#009E73", "^"),
     "split": ("#CC79A7", "D"), "asm": ("#0072B2", "o"), "ucontext": ("#D55E00", "s"),
 }

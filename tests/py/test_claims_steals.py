@@ -116,6 +116,12 @@ class Affinity(Case):
         self.verdict(self.frame(2, (1.8, 0.5), (1.1, 0.5)), claim, FAILS, "at home")
         self.verdict(self.frame(1, (1.8, 0.9), (1.1, 0.5)), claim, OPEN, "two workers")
 
+    def test_figure(self) -> None:
+        self.frame(2, (1.8, 0.9), (1.1, 0.5))
+        drawn = self.figure("affinity_b3_1", 2)  # of three: there is no throughput
+        home = drawn[drawn["metric"].eq("at_home")].set_index("series")["median"]
+        self.assertGreater(home["transient"], home["sticky"])
+
 
 if __name__ == "__main__":
     unittest.main()
