@@ -14,9 +14,10 @@
 #include "poller.h"
 #include "queues/spinlock.h"
 
-/* Zeroed but for `cl`, it is not open. */
+/* Zeroed but for `cl` and `batch`, it is not open. */
 struct tn_epoll {
     struct tn_cluster *cl;
+    int batch;               /* events that one look takes at most; 0: as many as there is room for */
     struct tn_spinlock lock; /* over being opened */
     bool open;               /* under the lock */
     int fd, wakes;           /* the instance, and what ends its wait; they stay when it is open */
@@ -94,11 +95,12 @@ static inline void tn_epoll_wake(struct tn_epoll *e)
 static inline int tn_epoll_collect(struct tn_epoll *e, tn_time deadline, struct tn_list *ready)
 {
     struct epoll_event events[TN_EPOLL_EVENTS];
+    int most = e->batch != 0 ? e->batch : TN_EPOLL_EVENTS;
     tn_time now = deadline != 0 && deadline != UINT64_MAX ? tn_now() : 0, left = deadline > now ? deadline - now : 0;
     struct timespec ts = {(time_t)(left / 1000000000), (long)(left % 1000000000)};
-    int n = epoll_pwait2(e->fd, events, TN_EPOLL_EVENTS, deadline != UINT64_MAX ? &ts : NULL, NULL);
+    int n = epoll_pwait2(e->fd, events, most, deadline != UINT64_MAX ? &ts : NULL, NULL);
     if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
-        n = epoll_wait(e->fd, events, TN_EPOLL_EVENTS,
+        n = epoll_wait(e->fd, events, most,
                        deadline == UINT64_MAX ? -1
                        : left > 3600000000000 ? 3600000
                                               : (int)((left + 999999) / 1000000));

@@ -8,6 +8,7 @@
 #include "epoll.h"
 
 #define WORKER_KNOBS(K)                                                                                          \
+    K(batch, NULL, 64, 1, 64, "events", "how many one look takes, and unblocks together, at most", "000 §3.4.2") \
     K(park, "word|source", 0, 0, 1, "",                                                                          \
       "where an idle worker sleeps while no descriptor is armed: on its word, or in the poller as it does else", \
       "000 §3.4")
@@ -24,6 +25,7 @@ static int worker_poller_open(struct tn_cluster *cl, void *state, const int64_t 
 {
     struct worker_poller *p = state;
     p->epoll.cl = cl;
+    p->epoll.batch = (int)TN_KNOB(knobs, worker, batch);
     p->always = TN_KNOB(knobs, worker, park) == 1;
     int rc = tn_epoll_open(&p->epoll);
     return p->always ? rc : 0; /* a program without a descriptor left may need none; else who arms is told */
