@@ -172,7 +172,8 @@ def series_of(row: dict[str, Any], varying: dict[str, list[str]]) -> str:
     knobs = binary.get("knobs") or {}
     name = ":".join([scheduler] + [f"{k}={knobs[k]}" for k in varying.get(scheduler, [])
                                    if k in knobs])
-    return name + how
+    pinned = ":pinned" if (row.get("params") or {}).get("pin") is True else ""  # a factor: both ways are there
+    return name + pinned + how
 
 
 def _superseded(rows: list[dict[str, Any]]) -> list[bool]:

@@ -137,6 +137,11 @@ class Export(Case):
         self.assertEqual(list(dict.fromkeys(self.export(rows)["series"])),
                          ["fifo:layout=local", "fifo:layout=global", "pthread"])
 
+    def test_pinned_is_another_series(self) -> None:
+        rows = [synthetic.row("fifo", 2, 0, i, throughput=1e6, cell=str(i)) for i in (0, 1)]
+        rows[1]["params"]["pin"] = True
+        self.assertEqual(list(self.export(rows)["series"].unique()), ["fifo", "fifo:pinned"])
+
     def test_factor_with_the_name_of_a_column(self) -> None:
         row = synthetic.row("fifo", 2, 0, 0, throughput=1e6)
         row["params"]["value"] = 17
