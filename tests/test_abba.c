@@ -41,7 +41,7 @@ static void test_abba(void)
     bool good = CHECK(killed(status, SIGABRT));
     good = CHECK(has("tenter: deadlock: every fibre is blocked")) && good;
     good = CHECK(has(wanted[0]) && has(wanted[1])) && good;
-    good = CHECK(has("takes_both+0x") && has("tn_mutex_lock+0x")) && good;
+    good = CHECK(has("takes_both+0x")) && good;
     good = CHECK(has("'main' (abba): joins ")) && good;
     show(good, status);
 }
