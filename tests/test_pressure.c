@@ -17,11 +17,16 @@ static const char *const specs[] = {
 static _Atomic(int) ran, hold;
 static int accepted, most;
 
+enum { HOLD_YIELDS = 1, HOLD_KEEPS }; /* keeps: its worker, so that no other one begins there */
+
 /* Once let go, and beginning in stage 0 under a module that has some. */
 static void *item(void *arg)
 {
-    while (atomic_load(&hold))
-        tn_yield();
+    for (int how; (how = atomic_load(&hold)) != 0;)
+        if (how == HOLD_KEEPS)
+            nap_us(200);
+        else
+            tn_yield();
     CHECK_EQUAL(tn_stage(0), 0);
     atomic_fetch_add(&ran, 1);
     return arg;
@@ -59,8 +64,9 @@ static void one(const char *spec)
     CHECK_EQUAL(tn_start(&rt, &c), 0);
     for (intptr_t full = TN_FULL_REFUSE; full <= TN_FULL_OVERFLOW; full++) {
         atomic_store(&ran, 0);
-        /* Whoever waits for room needs somebody to make it; the others are not to be helped by that. */
-        atomic_store(&hold, full != TN_FULL_WAIT);
+        /* Whoever waits for room needs somebody to make it; the others are not to be helped by that, nor who is refused by
+         * one that begins, which leaves room. */
+        atomic_store(&hold, full == TN_FULL_WAIT ? 0 : full == TN_FULL_REFUSE ? HOLD_KEEPS : HOLD_YIELDS);
         CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, produce, (void *)full), 0);
         CHECK_EQUAL(tn_join(f, NULL), 0);
         harness_note("%s, %d: %d accepted, at most %d at once", spec, (int)full, accepted, most);
@@ -76,7 +82,7 @@ static void one(const char *spec)
     /* Too late, cancelled, and too late from the beginning. */
     for (int how = 0; how < 3; how++) {
         bool cancels = how == 1;
-        atomic_store(&ran, 0), atomic_store(&hold, 1);
+        atomic_store(&ran, 0), atomic_store(&hold, HOLD_YIELDS);
         accepted = 0;
         tn_group g;
         tn_group_open(&g, TN_FOREVER);
@@ -137,7 +143,7 @@ static void test_sleeps(void)
     tn_fibre *f;
     pthread_t thread;
     CHECK_EQUAL(tn_start(&rt, &c), 0);
-    atomic_store(&ran, 0), atomic_store(&asked, 0), atomic_store(&hold, 1);
+    atomic_store(&ran, 0), atomic_store(&asked, 0), atomic_store(&hold, HOLD_YIELDS);
     CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, hog, NULL), 0);
     CHECK(EVENTUALLY(atomic_load(&ran) == 1));
     CHECK_EQUAL(pthread_create(&thread, NULL, spawns_outside, NULL), 0);
