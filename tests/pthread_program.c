@@ -126,6 +126,53 @@ static int plays(void *arg)
     return me + 10;
 }
 
+/* Handlers run where a thread ends within their block, the last one first, or where they are popped with a number. */
+static int cleaned;
+
+static void cleans(void *arg)
+{
+    cleaned = cleaned * 10 + (int)(intptr_t)arg;
+}
+
+static void *ends_within(void *arg)
+{
+    pthread_cleanup_push(cleans, (void *)1);
+    pthread_cleanup_push(cleans, (void *)2);
+    pthread_cleanup_push(cleans, (void *)3);
+    pthread_cleanup_pop(0);
+    pthread_cleanup_push(cleans, (void *)4);
+    pthread_cleanup_pop(1);
+    if (arg == NULL)
+        pthread_exit((void *)5);
+    pthread_cleanup_pop(0);
+    pthread_cleanup_pop(0);
+    return arg;
+}
+
+static void cleanups(void)
+{
+    pthread_t t;
+    void *value;
+    assert(pthread_create(&t, NULL, ends_within, NULL) == 0 && pthread_join(t, &value) == 0);
+    assert(value == (void *)5 && cleaned == 421);
+    assert(pthread_create(&t, NULL, ends_within, &t) == 0 && pthread_join(t, &value) == 0);
+    assert(value == &t && cleaned == 4214);
+    pthread_cleanup_push(cleans, (void *)6);
+    pthread_cleanup_pop(1);
+    assert(cleaned == 42146);
+}
+
+/* By a time that is over, and where it is free whatever the time. */
+static void timed(void)
+{
+    struct timespec over = {1, 0};
+    assert(pthread_rwlock_timedwrlock(&guard, &over) == 0);
+    assert(pthread_rwlock_tryrdlock(&guard) == EBUSY && pthread_rwlock_unlock(&guard) == 0);
+    assert(pthread_rwlock_timedrdlock(&guard, &over) == 0 && pthread_rwlock_timedrdlock(&guard, &over) == 0);
+    assert(pthread_rwlock_timedwrlock(&guard, &over) == ETIMEDOUT);
+    assert(pthread_rwlock_unlock(&guard) == 0 && pthread_rwlock_unlock(&guard) == 0);
+}
+
 int main(void)
 {
     pthread_t bring[WORKERS], take[WORKERS];
@@ -157,6 +204,8 @@ int main(void)
         sum += (int)(intptr_t)value;
     }
     late();
+    cleanups();
+    timed();
     int left;
     sem_getvalue(&room, &left);
     assert(sem_trywait(&room) == 0 && sem_trywait(&room) == 0 && sem_trywait(&room) == 0);

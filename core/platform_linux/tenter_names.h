@@ -5,12 +5,16 @@
 #ifndef TENTER_NAMES_H
 #define TENTER_NAMES_H
 
+#pragma GCC system_header /* a pair of clean-ups within another one shadows its object: no warning of the program's */
+
 #undef PTHREAD_MUTEX_INITIALIZER
 #undef PTHREAD_COND_INITIALIZER
 #undef PTHREAD_RWLOCK_INITIALIZER
 #undef PTHREAD_ONCE_INIT
 #undef PTHREAD_BARRIER_SERIAL_THREAD
 #undef ONCE_FLAG_INIT
+#undef pthread_cleanup_push
+#undef pthread_cleanup_pop
 
 #define PTHREAD_MUTEX_INITIALIZER TN_MUTEX_INIT
 #define PTHREAD_COND_INITIALIZER     \
@@ -21,6 +25,16 @@
 #define PTHREAD_ONCE_INIT             TN_ONCE_INIT
 #define PTHREAD_BARRIER_SERIAL_THREAD TN_BARRIER_SERIAL
 #define ONCE_FLAG_INIT                TN_ONCE_INIT
+
+/* A pair in one block, as everywhere. */
+#define pthread_cleanup_push(fn, arg)                \
+    do {                                             \
+        struct tn_pthread_cleanup tn_pthread_pushed; \
+    tn_pthread_cleanup_push(&tn_pthread_pushed, fn, arg)
+#define pthread_cleanup_pop(run)                            \
+    tn_pthread_cleanup_pop(&tn_pthread_pushed, (run) != 0); \
+    }                                                       \
+    while (0)
 
 #define pthread_t                   tn_pthread
 #define pthread_attr_t              struct tn_attr
@@ -64,6 +78,8 @@
 #define pthread_rwlock_tryrdlock    tn_rwlock_tryrdlock
 #define pthread_rwlock_wrlock       tn_rwlock_wrlock
 #define pthread_rwlock_trywrlock    tn_rwlock_trywrlock
+#define pthread_rwlock_timedrdlock  tn_pthread_rwlock_timedrdlock
+#define pthread_rwlock_timedwrlock  tn_pthread_rwlock_timedwrlock
 #define pthread_rwlock_unlock       tn_rwlock_unlock
 #define pthread_barrier_t           tn_barrier
 #define pthread_barrier_init        tn_pthread_barrier_init

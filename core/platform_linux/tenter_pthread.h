@@ -21,6 +21,7 @@
 #include <threads.h>
 #include <time.h>
 
+#include "tenter_group.h"
 #include "tenter_sync.h"
 
 /* ---- one runtime; weak, so that all files of a program have the same ---- */
@@ -99,6 +100,30 @@ static inline int tn_pthread_yield(void)
 {
     tn_yield();
     return 0;
+}
+
+/* ---- clean-up handlers; main, which is no fibre, has none, but what it pops it may call ---- */
+
+struct tn_pthread_cleanup {
+    struct tn_cleanup own;
+    void (*fn)(void *arg);
+    void *arg;
+    bool pushed;
+};
+
+static inline void tn_pthread_cleanup_push(struct tn_pthread_cleanup *c, void (*fn)(void *arg), void *arg)
+{
+    c->fn = fn;
+    c->arg = arg;
+    c->pushed = tn_cleanup_push(&c->own, fn, arg) == 0;
+}
+
+static inline void tn_pthread_cleanup_pop(const struct tn_pthread_cleanup *c, bool run)
+{
+    if (c->pushed)
+        tn_cleanup_pop(run);
+    else if (run)
+        c->fn(c->arg);
 }
 
 /* ---- mutexes, conditions, locks ---- */
@@ -195,6 +220,24 @@ static inline int tn_pthread_rwlock_init(tn_rwlock *rw, const void *none)
 {
     (void)none;
     return tn_rwlock_init(rw, TN_RWLOCK_FAIR);
+}
+
+static inline int tn_pthread_rwlock_timedrdlock(tn_rwlock *rw, const struct timespec *at)
+{
+    tn_time deadline;
+    int rc = tn_rwlock_tryrdlock(rw);
+    if (rc != EBUSY || (rc = tn_pthread_deadline(CLOCK_REALTIME, at, &deadline)) != 0)
+        return rc;
+    return tn_rwlock_rdlock_until(rw, deadline, NULL);
+}
+
+static inline int tn_pthread_rwlock_timedwrlock(tn_rwlock *rw, const struct timespec *at)
+{
+    tn_time deadline;
+    int rc = tn_rwlock_trywrlock(rw);
+    if (rc != EBUSY || (rc = tn_pthread_deadline(CLOCK_REALTIME, at, &deadline)) != 0)
+        return rc;
+    return tn_rwlock_wrlock_until(rw, deadline, NULL);
 }
 
 static inline int tn_pthread_barrier_init(tn_barrier *b, const void *none, unsigned count)
