@@ -32,6 +32,8 @@ VARIANTS: dict[str, list[str]] = {
     "preemption": ["-Dpreemption=true"],  # every 60 us, where the library is not linked in
     "debug": ["-Dbuildtype=debug"],
     "lto": ["-Doptimization=3", "-Db_lto=true"],
+    "thread": ["-Dsanitize=thread"],  # and migration at each wait, as with
+    "address": ["-Dsanitize=address"],
     "clang": ["-Dtimers=wheel"],
     "clang-lock": ["-Dsuspension=lock", "-Ddead=utility", "-Dstacks=malloc", "-Dcontext=ucontext"],
 }
@@ -111,7 +113,7 @@ def _variant(root: Path, name: str) -> dict[str, int]:
             except Stop as problem:
                 say(f"variant {name}: {problem}")
                 return {"passed": 0, "failed": 1, "skipped": 0}
-    return _meson(folder, ["--suite", "fast", "--no-suite", "once"], False, True)
+    return _meson(folder, ["--suite", "fast", "--no-suite", "once"], any("sanitize" in o for o in VARIANTS[name]), True)
 
 
 def _scripts(root: Path) -> list[list[str]]:
