@@ -96,6 +96,10 @@ class Assembler(unittest.TestCase):
                 with self.assertRaises(SystemExit) as stop:
                     self.rewrite(self.MARK + call)
                 self.assertEqual(str(stop.exception), f"x.s: {name}() is not simulated")
+        knows = self.MARK + "# not simulated: fork waitpid\n"
+        self.assertIn("\tcall\tfork\n", self.rewrite(knows + "\tcall\tfork\n\tcall\twaitpid\n"))
+        with self.assertRaises(SystemExit):
+            self.rewrite(knows + "\tcall\tsystem\n")
         for line in ("\tcall\tpoll_all@PLT\n", "\tcall\tclock_of\n", '\t.string\t"time"\n', "\tcall\tpthread_self@PLT\n"):
             self.assertIn(line, self.rewrite(self.MARK + line))
 
