@@ -244,6 +244,50 @@ static void library(void)
     sleep(1);
 }
 
+/* ---- ranges: by line ---- */
+
+enum { RANGES = 2000000000 }; /* library() has slept for a second */
+static LINE char from[3 * 64];
+static LINE char to[3 * 64];
+static LINE struct {
+    char before[60];
+    volatile uint64_t __attribute__((packed, aligned(4))) value;
+    char after[60];
+} astride;
+
+static void *has_one_of_each(void *arg)
+{
+    memset(from + 64, 1, 1);
+    memset(to + 64, 1, 1);
+    memset(astride.after, 1, 1);
+    return arg;
+}
+
+static void ranges(void)
+{
+    pthread_t t;
+    probe_until(RANGES);
+    pthread_create(&t, NULL, has_one_of_each, NULL);
+    probe_until(RANGES + 5000);
+    /* Read: 50, 100 from the other core, 50. Written: two stores go on at once, at 5201 and 5202; the third needs the
+     * place of the first, which is over at 5250. */
+    memcpy(to, from, sizeof to);
+    probe_expect(RANGES + 5250, "a copy of three lines");
+    atomic_thread_fence(memory_order_seq_cst);
+    probe_expect(RANGES + 5301, "its second line came from the other core, asked for at 5201");
+    memcpy(to, from, sizeof to);
+    probe_expect(RANGES + 5307, "a copy of three lines that are at hand");
+
+    probe_until(RANGES + 6000);
+    (void)astride.value; /* 50, and 100 from the other core */
+    probe_expect(RANGES + 6150, "eight bytes in two lines");
+    astride.value = 1; /* the first line is its own; the other core has the second one too: 100 */
+    probe_expect(RANGES + 6152, "a store to both");
+    atomic_thread_fence(memory_order_seq_cst);
+    probe_expect(RANGES + 6251, "it is over when the second one is, asked for at 6151");
+    pthread_join(t, NULL);
+}
+
 /* ---- false sharing ---- */
 
 enum { ROUNDS = 200 };
@@ -353,6 +397,7 @@ int main(int argc, char **argv)
     distances();
     ahead();
     library();
+    ranges();
     int failed = probe_failures() + false_sharing();
     printf(failed == 0 ? "sim: ok\n" : "sim: %d failed\n", failed);
     return failed != 0;

@@ -7,6 +7,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,20 @@ class Assembler(unittest.TestCase):
             loader.exec_module(module)
         made: str = module.rewrite(text, "x.s")
         return made
+
+    def test_cost(self) -> None:
+        """A block costs its instructions: with a function's prologue, without what the instrumentation has added; a pause
+        is no instruction."""
+        made = self.rewrite(
+            "\t.type\tf, @function\nf:\n\t.cfi_startproc\n\tpushq\t%rbx\n\tsubq\t$16, %rsp\n"
+            + self.MARK + "\tmovq\t%rdi, %rbx\n"                                          # this one, the call, the last two
+            + "\tmovl\t$5, %edx\n\tmovl\t$1, %esi\n\tmovq\t%rbx, %rdi\n\tcall\t__tsan_atomic64_fetch_add@PLT\n"
+            + "\ttestq\t%rax, %rax\n\tje\t.L3\n.L2:\n"
+            + self.MARK + "\tmovq\t%rbx, %rdi\n\tcall\t__tsan_read8@PLT\n"               # neither of these
+            + "\tmovq\t(%rbx), %rax\n\tpause\n\tpause\n\tjmp\t.L2\n.L3:\n"             # the load and the jump
+            + self.MARK + "\taddq\t$16, %rsp\n\tpopq\t%rbx\n\tret\n\tnop\n")            # up to the return
+        said = re.findall(r"\taddq\t\$(\d+), sim_insns\(%rip\)\n(?:\tmovl\t\$(\d+), %edi\n\tcall\tsim_pauses@PLT\n)?", made)
+        self.assertEqual(said, [("6", ""), ("2", "2"), ("3", "")])
 
     def test_library(self) -> None:
         """What waits or tells the time is the simulator's, or refused; a variable may have such a name in a text."""
@@ -286,13 +301,31 @@ class Runs(unittest.TestCase):
 
     def test_same_again(self) -> None:
         """All but the host's own figures is the same, byte by byte, whatever the environment."""
-        argv = ("--cores", "16", "--seed", "7", *SMALL, "--hist")
-        first, again = self.record(*argv), self.record(*argv, env={"SOMETHING": "x" * 3000})
-        other = self.record("--cores", "16", "--seed", "8", *SMALL, "--hist")
-        for said in (first, again, other):
-            said["sim"].pop("host")
-        self.assertEqual(json.dumps(first), json.dumps(again))
-        self.assertNotEqual(first["samples"], other["samples"])
+        for options in ((), ("--capacities",), ("--smt",), ("--scheduler", "lifo")):
+            argv = ("--cores", "16", *options, *SMALL, "--hist")
+            with self.subTest(options):
+                first = self.record("--seed", "7", *argv)
+                again = self.record("--seed", "7", *argv, env={"SOMETHING": "x" * 3000})
+                other = self.record("--seed", "8", *argv)
+                for said in (first, again, other):
+                    said["sim"].pop("host")
+                self.assertEqual(json.dumps(first), json.dumps(again))
+                self.assertNotEqual(first["samples"], other["samples"])
+
+    def test_256(self) -> None:
+        """The most that a machine may have, as cores and as threads of half as many: the same again, byte by byte."""
+        with tempfile.TemporaryDirectory() as folder:
+            machine = Path(folder) / "many.yaml"
+            text = (ROOT / sim.MACHINES / "epyc7702x2.yaml").read_text(encoding="utf-8")
+            machine.write_text(text.replace("cores: 128", "cores: 256"), encoding="utf-8")
+            for options in (("--machine", str(machine), "--cores", "256"), ("--smt", "--cores", "128")):
+                with self.subTest(options):
+                    first, again = self.record(*options, *SMALL), self.record(*options, *SMALL)
+                    for said in (first, again):
+                        said["sim"].pop("host")
+                    self.assertEqual(json.dumps(first), json.dumps(again))
+                    self.assertEqual((first["status"], first["params"]["workers"], first["sim"]["processors"]), ("ok", 256, 256))
+                    self.assertEqual([w["worker"] for w in first["sim"]["workers"]], list(range(256)))
 
     def test_capacities(self) -> None:
         """Caches that are full cost time; without the option nothing falls out."""
