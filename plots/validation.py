@@ -17,7 +17,7 @@ def table(found: list[validation.Point]) -> pd.DataFrame:
     return pd.DataFrame([{
         "panel": p.program, "series": p.series, "x_name": "workers", "x": p.workers, "metric": p.metric,
         "unit": p.unit, "median": p.ratio.value, "low": p.ratio.low, "high": p.ratio.high, "n": p.ratio.n,
-        "flag": p.ratio.flag, "simulated": p.simulated, "measured": p.measured[0],
+        "flag": p.ratio.flag if p.comparable else "operations differ", "simulated": p.simulated, "measured": p.measured[0],
         "measured_least": p.measured[1], "measured_most": p.measured[2]} for p in found])
 
 

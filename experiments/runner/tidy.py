@@ -124,6 +124,17 @@ def _machine(env: dict[str, Any]) -> str | None:
     return None
 
 
+def _machines(rows: list[dict[str, Any]], sims: list[dict[str, Any]], env: dict[str, Any]) -> str | None:
+    """Where rows of both kinds are, both: nobody may take the one for the other."""
+    here = _machine(env)
+    if not sims:
+        return here
+    said = ", ".join(sorted({s["machine"] for s in sims})) + " (simulated)"
+    if all(r.get("sim") or (r.get("build") or {}).get("runtime") == "sim" for r in rows):
+        return said
+    return f"{here or 'machine unknown'} (measured), {said}"
+
+
 def _commit(env: dict[str, Any]) -> tuple[str | None, bool]:
     places = [env] + [v for v in env.values() if isinstance(v, dict)]
     commit, dirty = None, False
@@ -224,8 +235,7 @@ def provenance(results_dir: Path, rows: list[dict[str, Any]],
     versions = {str(b.get("version")) for b in own}
     sims = [r["sim"] for r in rows if r.get("sim")]
     return {"matrix": matrix.get("name") or matrix.get("matrix"), "commit": commit, "dirty": dirty,
-            "machine": ", ".join(sorted({s["machine"] for s in sims})) + " (simulated)" if sims
-            else _machine(env),
+            "machine": _machines(rows, sims, env),
             "quick": quick_text(results_dir, matrix),
             "cores": max((s["cores"] for s in sims), default=_cores(env)), "date": dates[0] if dates else None,
             "version": ", ".join(sorted(versions)) or None,

@@ -14,6 +14,9 @@ from . import stats, tidy
 #: counts of the run, which say nothing of time
 LEFT_OUT = ("counter_", "retries", "phys_", "throughput")       # throughput is `time` again
 PERCENTILES = ("latency_p50_ns", "latency_p99_ns")
+#: with more than so many times the operations on one side the two have not done the same: what is done once (a cold line, a
+#: thread's start) has another share
+OPERATIONS = 10
 #: what the aim is: docs/simulating.md
 AIM = 0.30
 
@@ -30,6 +33,11 @@ class Point:
     simulated: float
     measured: tuple[float, float, float]        # median, least, greatest over the blocks
     ratio: stats.Estimate
+    operations: float                           # of a repetition, simulated over measured; 1 where they are not counted
+
+    @property
+    def comparable(self) -> bool:
+        return 1 / OPERATIONS <= self.operations <= OPERATIONS
 
     @property
     def error(self) -> float:
@@ -42,6 +50,7 @@ class Point:
 def points(frame: pd.DataFrame) -> list[Point]:
     """In the order of the record. A metric that only one side has is left out."""
     good = tidy.usable(frame)
+    counted = good[good["metric"].str.match("counter_.*_ops$")]
     good = good[good["metric"].isin(PERCENTILES) | ~good["rep"].astype(str).isin(["pooled", "total"])]
     good = good[~good["metric"].str.startswith(LEFT_OUT)]
     good = good.assign(who=good["scheduler"].fillna("") if "scheduler" in good else "",
@@ -54,8 +63,11 @@ def points(frame: pd.DataFrame) -> list[Point]:
         if ratio.n == 0 or not math.isfinite(ratio.value):
             continue
         unit = str(part["unit"].iloc[0])
+        ops = counted[counted["metric"].eq(f"counter_{metric}_ops") & counted["invocation"].isin(part["invocation"])]
+        times = [ops[ops["runtime"].eq(side)]["value"].median() for side in ("simulate", "native")]
         out.append(Point(str(program), str(metric), str(series), float(workers), unit, float(sim.median()),
-                         (float(native.median()), float(native.min()), float(native.max())), ratio))
+                         (float(native.median()), float(native.min()), float(native.max())), ratio,
+                         times[0] / times[1] if all(t > 0 for t in times) else 1.0))
     return out
 
 
@@ -82,6 +94,11 @@ def rankings(found: list[Point]) -> tuple[int, list[tuple[Point, Point]]]:
 
 def summary(found: list[Point]) -> list[str]:
     """What it comes to, in sentences."""
+    uneven, found = [p for p in found if not p.comparable], [p for p in found if p.comparable]
+    left = f"Not counted, since one side did more than {OPERATIONS} times the operations of the other: " \
+           f"{'; '.join(p.name() for p in uneven)}."
+    if not found:
+        return [left]
     error, (clear, wrong) = median_error(found), rankings(found)
     out = [f"Median error {100 * error:.0f} % over {len(found)} points ({'within' if error < AIM else 'not within'} the aim "
            f"of {100 * AIM:.0f} %); the farthest is {max(found, key=lambda p: abs(math.log(p.ratio.value))).name()}.",
@@ -89,4 +106,4 @@ def summary(found: list[Point]) -> list[str]:
     if wrong:
         said = "; ".join(f"{a.name()} before {b.name()}" for a, b in wrong[:4])
         out.append(f"Measured, but not simulated: {said}{f'; and {len(wrong) - 4} more' if len(wrong) > 4 else ''}.")
-    return out
+    return out + [left] * bool(uneven)

@@ -157,6 +157,20 @@ class Export(Case):
         tidy.export(self.folder)
         self.assertIsNone(tidy.load_provenance(self.folder)["commit"])
 
+    def test_measured_and_simulated(self) -> None:
+        """A footer names both machines where a record has rows of both; one where it has not."""
+        rows = [synthetic.row("fifo", 2, 0, i, throughput=1e6, cell=str(i)) for i in range(3)]
+        for row in rows[:2]:
+            row["build"]["runtime"], row["binary"]["runtime"] = "sim", "simulate"
+        rows[0]["sim"] = {"machine": "epyc7702x2", "cores": 64}         # the second one failed before it said anything
+        rows[1]["status"] = "failed"
+        self.export(rows)
+        said = tidy.load_provenance(self.folder)
+        self.assertEqual((said["machine"], said["cores"]),
+                         ("Test CPU 9000 (measured), epyc7702x2 (simulated)", 64))
+        self.export(rows[:2])
+        self.assertEqual(tidy.load_provenance(self.folder)["machine"], "epyc7702x2 (simulated)")
+
     def test_load_exports_again_when_the_record_is_newer(self) -> None:
         self.export([synthetic.row("fifo", 2, 0, 0, throughput=1e6)])
         with (self.folder / "rows.jsonl").open("a", encoding="utf-8") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import pandas as pd
 import synthetic
 from fake_tree import ROOT
 
-from experiments.runner import matrix, tidy, validation
+from experiments.runner import calibrate, matrix, tidy, validation
 
 
 def rows(measured: dict[str, float], simulated: dict[str, float], noise: float = 0.02, blocks: int = 6) -> list[dict[str, Any]]:
@@ -65,6 +66,20 @@ class Judged(unittest.TestCase):
         self.assertIn("not within the aim", said)
         self.assertEqual(validation.rankings(validation.points(self.load(rows(*values, noise=0.3)))), (0, []))
 
+    def test_operations(self) -> None:
+        """A point whose sides have done the thing so differently often is named, and in neither figure."""
+        for times, said in ((9, "over 2 points"), (11, "over 1 points"), (1 / 11, "over 1 points")):
+            made = rows({"a": 100.0, "b": 200.0}, {"a": 900.0, "b": 180.0})
+            for row in made:
+                row["counters"] = {"a_ops": 1000 * (times if row["build"]["runtime"] == "sim" else 1), "b_ops": 17}
+            found = validation.points(self.load(made))
+            self.assertEqual([p.comparable for p in found], [times == 9, True])
+            text = " ".join(validation.summary(found))
+            self.assertIn(said, text)
+            self.assertEqual(times == 9, "Measured, but not simulated: " in text)
+            self.assertEqual(times != 9, "more than 10 times the operations of the other: micro a, fifo, 2 w." in text)
+        self.assertEqual(len(validation.summary(found[:1])), 1)
+
     def test_figure(self) -> None:
         self.load(rows({"a": 100.0, "b": 200.0}, {"a": 110.0, "b": 180.0}))
         done = subprocess.run([sys.executable, str(ROOT / "plots/validation.py"), str(self.folder)], text=True,
@@ -86,6 +101,25 @@ class Judged(unittest.TestCase):
         self.assertEqual(sim, sorted(sim, reverse=True))
         keys = [(c.program, c.params.get("scheduler"), c.params.get("workers"), str(c.options)) for c in found.cells]
         self.assertEqual(sorted(map(str, keys[:sum(sim)])), sorted(map(str, keys[sum(sim):])))
+
+
+class Disjoint(unittest.TestCase):
+    @staticmethod
+    def cases(program: str) -> set[str]:
+        """What a program of the kind of micro measures: rows of its tables of cases."""
+        text = (ROOT / "experiments" / "workloads" / f"{program}.c").read_text(encoding="utf-8")
+        return set(re.findall(r'^    \{"(\w+)", "[^"]+", \d+, \d+, \w+\},$', text, re.MULTILINE))
+
+    def test_disjoint(self) -> None:
+        """Nothing is validated with what has been calibrated with."""
+        kernels = self.cases(calibrate.PROGRAM)
+        self.assertEqual(kernels, {*calibrate.WORK, *calibrate.SOLVED, *calibrate.DIRECT}, "each kernel is used")
+        self.assertGreater(len(self.cases("micro")), 12)
+        self.assertEqual(self.cases("micro") & kernels, set())
+        for cell in matrix.load(ROOT, matrix.find(ROOT, "validation")).cells:
+            self.assertNotEqual(cell.program, calibrate.PROGRAM)
+            if cell.program == "micro":
+                self.assertEqual(cell.options["case"], "runtime", "the table that is read above")
 
 
 if __name__ == "__main__":
