@@ -50,6 +50,16 @@ void probe_heavy(void)
     tn_fence_heavy();
 }
 
+void probe_clock(void)
+{
+    (void)tn_now();
+}
+
+void probe_spin(unsigned spins)
+{
+    tn_spin_wait(&spins);
+}
+
 bool probe_worst_is(const char *name)
 {
     uintptr_t line;

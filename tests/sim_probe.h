@@ -12,6 +12,8 @@ void probe_until(unsigned long ns); /* compute until then */
 void probe_expect(unsigned long ns, const char *what);
 unsigned long probe_transfers(void);   /* lines taken from another core, by all cores */
 void probe_heavy(void);                /* a heavy fence */
+void probe_clock(void);                /* a look at it through the seam */
+void probe_spin(unsigned spins);       /* a breath there, after so many */
 bool probe_worst_is(const char *name); /* is this the variable whose line was waited for most? */
 int probe_failures(void);
 

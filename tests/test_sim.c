@@ -439,6 +439,12 @@ static int costs(void)
     probe_expect(1024, "three pauses");
     sched_yield();
     probe_expect(1044, "to yield, though nobody waits");
+    probe_clock();
+    probe_expect(1053, "a look at the clock by the core");
+    probe_spin(62);
+    probe_expect(1055, "a breath by the core");
+    probe_spin(63);
+    probe_expect(1075, "after 63 of them it yields");
     probe_until(2000);
     void *block = malloc(100); /* and its arena's lock: from memory 50 + 10, given back 1 */
     probe_expect(2096, "a first block");
