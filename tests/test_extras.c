@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The knobs of fifo and lifo that extend stealing (003 §4.4.1, §4.4.2, §7.1.1; 000 §3.2.2): for each value the counter,
- * or the order of execution, that differs.
+ * The knobs of fifo, lifo and hybrid that extend stealing (003 §4.4.1, §4.4.2, §7.1.1; 000 §3.2.2): for each value the
+ * counter, or the order of execution, that differs.
  */
 #include "harness.h"
 
@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[] = {"fifo", "lifo"};
+enum { MODULES = 3 };
+static const char *const names[MODULES] = {"fifo", "lifo", "hybrid:p=0"};
 
 static void run(int64_t workers, const char *name, const char *knobs, void *(*fn)(void *), void *arg)
 {
@@ -89,12 +90,18 @@ static void test_full(void)
         {"lifo", "private=0:capacity=16:full=grow", {"grown", 4, "......"}},
         {"lifo", "private=4:capacity=16:full=grow", {"grown", 4, "......"}},
         {"lifo", "private=0:capacity=16:full=chain", {"chained", 12, "ponmlkjihgfedcba"}},
+        {"hybrid:p=0", "private=0:capacity=16:full=overflow", {"overflow", MANY - 16, "ponmlkjihgfedcba"}},
+        {"hybrid:p=0", "private=0:capacity=16:full=global", {"pooled", MANY - 16, "ponmlkjihgfedcba"}},
+        {"hybrid:p=0", "private=0:capacity=16:full=grow", {"grown", 4, "......"}},
+        {"hybrid:p=0", "private=4:capacity=16:full=grow", {"grown", 4, "......"}},
+        {"hybrid:p=0", "private=0:capacity=16:full=chain", {"chained", 12, "ponmlkjihgfedcba"}},
         /* a chance: none, or all spawns */
         {"fifo", "chance=0:capacity=128", {"overflow", 0, "abcdefghijklmnopqrstuvwxyz......"}},
         {"fifo", "chance=1000:capacity=256:pool=ring", {"pooled", MANY, "abcdefghijklmnopqrstuvwxyz......"}},
         {"fifo", "chance=1000:pool=locked", {"pooled", MANY, "abcdefghijklmnopqrstuvwxyz......"}},
         {"lifo", "chance=1000:capacity=256", {"pooled", MANY, "abcdefghijklmnopqrstuvwxyz......"}},
         {"lifo", "chance=1000:pool=five", {"pooled", MANY, ""}},
+        {"hybrid:p=0", "chance=1000:capacity=256", {"pooled", MANY, "abcdefghijklmnopqrstuvwxyz......"}},
     };
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
@@ -132,7 +139,7 @@ static void test_list_or_rings(void)
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int m = 0; m < 2; m++) {
+        for (int m = 0; m < MODULES; m++) {
             uint64_t shared = 0;
             run(1, names[m], cases[i].knobs, count_shared, &shared);
             if (!CHECK(shared >= cases[i].least && shared <= cases[i].most))
@@ -156,7 +163,7 @@ static void test_chance(void)
 {
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++)
+    for (int m = 0; m < MODULES; m++)
         run(1, names[m], "chance=250", some_pooled, NULL);
 }
 
@@ -251,6 +258,10 @@ static void test_slot(void)
     run(1, "lifo", "slot=0", spawn_eight, "hgfedcba");
     run(1, "lifo", "slot=2", spawn_eight, "hgafbecd");
     run(1, "lifo", "slot=2:private=0", spawn_eight, "hgafbecd");
+    run(1, "hybrid:p=100", "slot=0", spawn_eight, "abcdefgh");
+    run(1, "hybrid:p=100", "slot=1", spawn_eight, "habcdefg");
+    run(1, "hybrid:p=100", "slot=2", spawn_relay, "rrabrrrrrr");
+    run(1, "hybrid:p=0", "slot=2", spawn_relay, "rrarrrbrrr"); /* at its bound the oldest, else as the policy says */
     int status = harness_child(slot_without_private, NULL, err, sizeof err);
     CHECK(exited(status, EINVAL) && strstr(err, "slot=1 needs private=1") != NULL);
 }
@@ -306,7 +317,7 @@ static void test_requests(void)
     };
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++)
+    for (int m = 0; m < MODULES; m++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct burst b = cases[i].burst;
             run(3, names[m], cases[i].knobs, bursts, &b);
@@ -356,15 +367,44 @@ static void *no_ticket(void *arg)
     return arg;
 }
 
+/* Nor while two are busy, each with its own work: then a request costs at most one store, and a ticket none. */
+static atomic_bool begun;
+
+static void *busy_beside(void *arg)
+{
+    atomic_store(&begun, true);
+    while (!atomic_load(&stop))
+        sched_yield();
+    return arg;
+}
+
+static void *no_ticket_of_two(void *arg)
+{
+    tn_fibre *other;
+    atomic_store(&stop, false);
+    atomic_store(&begun, false);
+    CHECK_EQUAL(tn_spawn(&other, NULL, busy_beside, NULL), 0);
+    while (!atomic_load(&begun))
+        sched_yield(); /* as a hog, so that the other worker takes it */
+    uint64_t before = mine("ticket");
+    for (int k = 0; k < 100; k++)
+        CHECK_EQUAL(tn_spawn(NULL, NULL, nothing, NULL), 0);
+    CHECK_EQUAL(mine("ticket"), before);
+    atomic_store(&stop, true);
+    CHECK_EQUAL(tn_join(other, NULL), 0);
+    return arg;
+}
+
 static void test_forced(void)
 {
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < MODULES; m++) {
         run(2, names[m], "private=0:capacity=1024:request=once", forced, NULL);
         run(2, names[m], "private=0:capacity=1024:request=sticky", forced, NULL);
         run(1, names[m], "private=0:request=ticket", no_ticket, NULL);
         run(1, names[m], "private=0:request=once", no_ticket, NULL);
+        run(2, names[m], "private=0:request=ticket", no_ticket_of_two, NULL);
     }
 }
 
@@ -392,7 +432,7 @@ static void test_listed(void)
 {
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < MODULES; m++) {
         uint64_t random = tries_of(names[m], "victims=random"), listed = tries_of(names[m], "victims=listed");
         harness_note("tries: %u random, %u listed ", (unsigned)random, (unsigned)listed);
         CHECK(listed < random * 3 / 4);
@@ -467,7 +507,7 @@ static void test_owner(void)
     };
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++)
+    for (int m = 0; m < MODULES; m++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct owned o = {.extra = cases[i].extra};
             run(2, names[m], cases[i].knobs, sleep_and_wake, &o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The knobs of fifo and lifo: for each value the order of execution, or the counter, that differs. One worker
+ * The knobs of fifo, lifo and hybrid: for each value the order of execution, or the counter, that differs. One worker
  * where an order is told, so that it is always the same.
  */
 #include "harness.h"
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {"fifo", "lifo"};
+enum { LIFO = 1, HYBRID, MODULES };
+static const char *const names[MODULES] = {"fifo", "lifo", "hybrid:p=0"}; /* of which the last has no layout */
 
 static const char *spec_of(const char *name, const char *knobs)
 {
@@ -70,9 +71,10 @@ static void test_order(void)
     run(1, "lifo", "layout=global", spawn_six, "|fedcba");
     run(1, "skeleton", "", spawn_six, "|abcdef");
     run(1, "plainlifo", "", spawn_six, "|fedcba");
-    for (int m = 0; m < 2; m++) { /* child first: each child runs before the spawner goes on */
+    for (int m = 0; m < MODULES; m++) { /* child first: each child runs before the spawner goes on */
         run(1, names[m], "spawn=child", spawn_six, "abcdef|");
-        run(1, names[m], "spawn=child:layout=global", spawn_six, "abcdef|");
+        if (m != HYBRID)
+            run(1, names[m], "spawn=child:layout=global", spawn_six, "abcdef|");
         run(1, names[m], "spawn=parent", spawn_six, m == 0 ? "|abcdef" : "|fedcba");
     }
 }
@@ -115,13 +117,15 @@ static void test_full(void)
 {
     if (migration_forced())
         SKIP("all fibres go through the shared queue");
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < MODULES; m++) {
         run(1, names[m], "full=refuse:private=0:capacity=8", until_full, (void *)8);
         run(1, names[m], "full=refuse:private=0:capacity=1", until_full, (void *)1);
         run(1, names[m], "full=refuse:private=4:capacity=8", until_full, (void *)12);
         run(1, names[m], "full=refuse:private=32:capacity=128", until_full, (void *)160);
-        run(1, names[m], "full=refuse:layout=global:capacity=16", until_full, (void *)16);
         run(1, names[m], "full=overflow:private=0:capacity=8", until_full, (void *)1000);
+        if (m == HYBRID)
+            continue;
+        run(1, names[m], "full=refuse:layout=global:capacity=16", until_full, (void *)16);
         run(1, names[m], "layout=global:capacity=8", until_full, (void *)1000);
     }
 }
@@ -162,7 +166,7 @@ static void test_full_of_woken(void)
 {
     if (migration_forced())
         SKIP("who is spawned runs at once");
-    for (int m = 0; m < 2; m++)
+    for (int m = 0; m <= LIFO; m++)
         run(1, names[m], "full=refuse:layout=global:capacity=1", full_of_woken, NULL);
     run(1, "fifo", "full=refuse:layout=global:capacity=1:pool=locked", full_of_woken, NULL);
 }
@@ -206,9 +210,11 @@ static void test_spill(void)
     };
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++)
+    for (int m = 0; m < MODULES; m++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct bound b = cases[i].bound;
+            if (m == HYBRID && strstr(cases[i].knobs, "layout") != NULL)
+                continue;
             run(1, names[m], cases[i].knobs, count_bounds, &b);
         }
 }
@@ -256,11 +262,12 @@ static void test_steal(void)
 {
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < MODULES; m++) {
         run(2, names[m], "private=0:steal=half", spawn_slow, "half");
         run(2, names[m], "private=0:steal=one", spawn_slow, "one");
         run(2, names[m], "private=32:steal=one", spawn_slow, "one");
-        run(2, names[m], "layout=global", spawn_slow, "none");
+        if (m != HYBRID)
+            run(2, names[m], "layout=global", spawn_slow, "none");
     }
 }
 
@@ -313,7 +320,7 @@ static void test_revoked(void)
 {
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < MODULES; m++) {
         run(2, names[m], "private=32", hog, "taken by force");
         run(2, names[m], "private=0", hog, NULL);
     }
@@ -360,7 +367,7 @@ static void test_place(void)
 {
     if (migration_forced() || !counting())
         SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < 2; m++) {
+    for (int m = 0; m < MODULES; m++) {
         uint64_t home = 0, waker = 0;
         run(2, names[m], "place=home", wake_from_here, &home);
         run(2, names[m], "place=waker", wake_from_here, &waker);

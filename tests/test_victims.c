@@ -232,10 +232,10 @@ static struct robbed robbed(const char *module, const char *victims)
 
 static void test_knob(void)
 {
-    static const char *const modules[] = {"fifo", "lifo"};
+    static const char *const modules[] = {"fifo", "lifo", "hybrid:p=0", "hybrid:policy=reverse:n=2"};
     if (migration_forced())
         SKIP("all fibres go through the shared queue");
-    for (int m = 0; m < 2; m++) {
+    for (size_t m = 0; m < sizeof modules / sizeof *modules; m++) {
         struct robbed random = robbed(modules[m], "random");
         CHECK(random.many != 0 && random.few != 0); /* but for one run in 500000 */
         CHECK(robbed(modules[m], "nearest:nearest=1").right >= ROUNDS - 1);

@@ -80,6 +80,7 @@ static __attribute__((noinline)) void hybrid_reverse(struct tn_worker *me)
     for (uint32_t i = keep; i < n; i++)
         OPEN(push)(l->open, *hybrid_slot(l, l->head + i));
     OPEN(reverse)(l->open);
+    l->fresh = false; /* the newest is at the bottom now */
     l->tail = l->head + keep;
     for (uint32_t i = 0; i < keep / 2; i++) {
         void **low = hybrid_slot(l, l->head + i), **high = hybrid_slot(l, l->tail - 1 - i), *swap = *low;

@@ -59,7 +59,10 @@ typedef struct tn_spmc_fifo local_open;
 #endif
 
 /* Does the owner take its newest fibre next, or its oldest? And that one, from the open part. */
-#ifndef LOCAL_DEQUE
+#ifdef LOCAL_DEQUE
+#define LOCAL_FIFO 0
+#else
+#define LOCAL_FIFO           (!LOCAL_LIFO)
 #define LOCAL_NEWEST(me)     LOCAL_LIFO
 #define LOCAL_POP(l, newest) OPEN(pop)((l)->open)
 #endif

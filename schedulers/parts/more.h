@@ -85,7 +85,7 @@ static __attribute__((noinline)) int more_ready(struct tn_worker *me, struct tn_
 
 /* slot: the newest one first, so often in a row, then the oldest. NULL: as the module would choose. The newest of fifo is
  * the last one in the private part, if it has come since the last choice: while anybody wants work there is none. lifo
- * takes the newest anyway: it must be told when to take the oldest. */
+ * takes the newest anyway, and must be told when to take the oldest; hybrid must be told either. */
 static struct tn_fibre *more_slot(struct tn_worker *me)
 {
     struct local_worker *l = local_of(me);
@@ -94,12 +94,12 @@ static struct tn_fibre *more_slot(struct tn_worker *me)
     l->fresh = false;
     l->in_row = newest && !bound ? l->in_row + 1 : 0;
     TN_COUNT_ADD(me, LOCAL_BOUND, bound);
-    if (LOCAL_LIFO && bound && OPEN(steal)(l->open, 1, &f) == 0) /* the owner as one thief among others */
+    if (bound && !LOCAL_FIFO && OPEN(steal)(l->open, 1, &f) == 0) /* the owner as one thief among others */
         f = NULL;
-    if (f == NULL && bound == LOCAL_LIFO && newest) {
+    if (f == NULL && newest && !(bound ? LOCAL_FIFO : LOCAL_LIFO)) {
         uint32_t turn = tn_biased_enter(&l->lock);
         if (l->head != l->tail)
-            f = l->slot[(LOCAL_LIFO ? l->head++ : --l->tail) & (l->limit - 1)];
+            f = l->slot[(bound ? l->head++ : --l->tail) & (l->limit - 1)];
         local_publish(l);
         tn_biased_leave(&l->lock, turn);
     }
