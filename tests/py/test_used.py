@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 import unittest
 
+import yaml
 from fake_tree import ROOT
 
 from experiments.runner import matrix as matrices, variables
 from experiments.runner.build import option_names
+
+#: The values of knobs that nothing names, and why.
+NOT_NAMED: dict[str, str] = {}
+
+#: The modules that a comparison of all of them leaves out, and why.
+NOT_COMPARED: dict[str, dict[str, str]] = {"schedulers": {}, "schedulers-sim": {}, "overheads": {}}
 
 #: What no experiment has, and why.
 NOT_MEASURED = {
@@ -21,6 +28,18 @@ NOT_MEASURED = {
 def knobs(pattern: str) -> set[str]:
     text = "".join(p.read_text(encoding="utf-8") for p in ROOT.glob(pattern))
     return set(re.findall(r"\bK\((\w+),", text))
+
+
+def values(pattern: str) -> set[str]:
+    """name=value of each knob whose values have names."""
+    text = "".join(p.read_text(encoding="utf-8") for p in ROOT.glob(pattern))
+    return {f"{name}={value}" for name, all_of in re.findall(r'\bK\((\w+), "([^"]+)"', text) for value in all_of.split("|")}
+
+
+def lines_of_policy(text: str) -> int:
+    """Those of a C text that are neither blank nor only a comment."""
+    bare = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return sum(bool(re.sub(r"//.*", "", line).strip()) for line in bare.splitlines())
 
 
 def measured() -> set[str]:
@@ -60,6 +79,38 @@ class Used(unittest.TestCase):
                      for name in self.variables}
         patterns |= {name: rf'[:"]{name}=' for name in self.knobs}
         self.assertEqual([n for n, p in sorted(patterns.items()) if not re.search(p, text)], [])
+
+    def test_each_value_is_named(self) -> None:
+        files = [p for kind in ("tests/*.[ch]", "tests/py/*.py", "tests/scripts/*", "tests/meson.build", "experiments/matrices/*.yaml")
+                 for p in ROOT.glob(kind) if p.name != "test_used.py"]
+        text = "".join(p.read_text(encoding="utf-8") for p in files)
+        there = values("schedulers/*/*.[ch]") | values("io/pollers/*.c")
+        self.assertLess({"victims=topology", "choice=two", "mode=loop"}, there)
+        missing = {v for v in there if not re.search(rf"[:\"']{v}(?![\w-])", text)}
+        self.assertEqual(missing, set(NOT_NAMED))
+
+
+class Modules(unittest.TestCase):
+    def setUp(self) -> None:
+        self.modules = {p.parent for p in (ROOT / "schedulers").glob("*/README.md")}
+        self.assertLess({"fifo", "staged"}, {m.name for m in self.modules})
+
+    def test_comparisons_have_all(self) -> None:
+        for name, without in NOT_COMPARED.items():
+            text = (ROOT / "experiments" / "matrices" / f"{name}.yaml").read_text(encoding="utf-8")
+            there: set[str] = set()
+            for block in (tree := yaml.safe_load(text), *tree.get("include", [])):
+                specs = block.get("factors", {}).get("scheduler", [])
+                there |= {spec.split(":")[0] for spec in ([specs] if isinstance(specs, str) else specs)}
+            with self.subTest(name):
+                self.assertEqual({m.name for m in self.modules} - there, set(without))
+
+    def test_policy_is_short(self) -> None:
+        """A policy has at most 250 lines; what several share lies in schedulers/parts."""
+        self.assertEqual(lines_of_policy("/* a\n * b */\n\nint x; /* c */\n"), 1)
+        for module in self.modules:
+            with self.subTest(module.name):
+                self.assertLessEqual(sum(lines_of_policy(p.read_text(encoding="utf-8")) for p in module.glob("*.[ch]")), 250)
 
 
 if __name__ == "__main__":
