@@ -147,49 +147,6 @@ static void test_list_or_rings(void)
         }
 }
 
-/* One in four spawns, more or less. */
-static void *some_pooled(void *arg)
-{
-    tn_fibre *f;
-    for (int i = 0; i < 1000; i++) {
-        CHECK_EQUAL(tn_spawn(&f, NULL, nothing, NULL), 0);
-        CHECK_EQUAL(tn_join(f, NULL), 0);
-    }
-    CHECK(mine("pooled") > 150 && mine("pooled") < 350);
-    return arg;
-}
-
-static void test_chance(void)
-{
-    if (migration_forced() || !counting())
-        SKIP("it is told by counters of a plain build");
-    for (int m = 0; m < MODULES; m++)
-        run(1, names[m], "chance=250", some_pooled, NULL);
-}
-
-/* layout=global: in which order, with which queue. One ring and the list are in order; of five each is. */
-static void *pool_order(void *wanted)
-{
-    tn_fibre *f[26];
-    at = 0;
-    for (uintptr_t i = 0; i < 26; i++)
-        CHECK_EQUAL(tn_spawn(&f[i], NULL, write_down, (void *)('a' + i)), 0);
-    for (int i = 0; i < 26; i++)
-        CHECK_EQUAL(tn_join(f[i], NULL), 0);
-    order[at] = '\0';
-    CHECK_EQUAL(strcmp(order, "abcdefghijklmnopqrstuvwxyz") == 0, wanted != NULL);
-    return NULL;
-}
-
-static void test_pool(void)
-{
-    if (migration_forced())
-        SKIP("all fibres go through the shared queue");
-    run(1, "fifo", "layout=global:pool=ring", pool_order, "in order");
-    run(1, "fifo", "layout=global:pool=locked", pool_order, "in order");
-    run(1, "fifo", "layout=global:pool=five", pool_order, NULL);
-}
-
 /* ---- slot ---- */
 
 static void *spawn_eight(void *wanted)
@@ -360,9 +317,10 @@ static void *forced(void *arg)
 /* A ticket costs nothing while nobody is hungry: one worker, which is never. */
 static void *no_ticket(void *arg)
 {
+    uint64_t before = mine("ticket");
     for (int k = 0; k < 100; k++)
         CHECK_EQUAL(tn_spawn(NULL, NULL, nothing, NULL), 0);
-    CHECK_EQUAL(mine("ticket"), 0);
+    CHECK_EQUAL(mine("ticket"), before);
     CHECK_EQUAL(mine("request"), 0); /* nor is there another one to ask */
     return arg;
 }
@@ -386,10 +344,7 @@ static void *no_ticket_of_two(void *arg)
     CHECK_EQUAL(tn_spawn(&other, NULL, busy_beside, NULL), 0);
     while (!atomic_load(&begun))
         sched_yield(); /* as a hog, so that the other worker takes it */
-    uint64_t before = mine("ticket");
-    for (int k = 0; k < 100; k++)
-        CHECK_EQUAL(tn_spawn(NULL, NULL, nothing, NULL), 0);
-    CHECK_EQUAL(mine("ticket"), before);
+    no_ticket(NULL);
     atomic_store(&stop, true);
     CHECK_EQUAL(tn_join(other, NULL), 0);
     return arg;
@@ -522,8 +477,6 @@ int main(void)
     static const struct test tests[] = {
         {"full queues: list, global queue, growth, chain", test_full},
         {"pool: the shared list, or rings beside it", test_list_or_rings},
-        {"a chance of the global queue", test_chance},
-        {"the global queue: ring, list, five rings", test_pool},
         {"slot: the newest first, and its bound", test_slot},
         {"few are left alone; requests and tickets", test_requests},
         {"a busy worker is made to steal", test_forced},

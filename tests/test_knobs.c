@@ -79,12 +79,57 @@ static void test_order(void)
     }
 }
 
-/* ---- bounds ---- */
+/* ---- the global queue ---- */
 
 static void *nothing(void *arg)
 {
     return arg;
 }
+
+/* One in four spawns, more or less. */
+static void *some_pooled(void *arg)
+{
+    tn_fibre *f;
+    for (int i = 0; i < 1000; i++) {
+        CHECK_EQUAL(tn_spawn(&f, NULL, nothing, NULL), 0);
+        CHECK_EQUAL(tn_join(f, NULL), 0);
+    }
+    CHECK(mine("pooled") > 150 && mine("pooled") < 350);
+    return arg;
+}
+
+static void test_chance(void)
+{
+    if (migration_forced() || !counting())
+        SKIP("it is told by counters of a plain build");
+    for (int m = 0; m < MODULES; m++)
+        run(1, names[m], "chance=250", some_pooled, NULL);
+}
+
+/* layout=global: in which order, with which queue. One ring and the list are in order; of five each is. */
+static void *pool_order(void *wanted)
+{
+    tn_fibre *f[26];
+    at = 0;
+    for (uintptr_t i = 0; i < 26; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, write_down, (void *)('a' + i)), 0);
+    for (int i = 0; i < 26; i++)
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    order[at] = '\0';
+    CHECK_EQUAL(strcmp(order, "abcdefghijklmnopqrstuvwxyz") == 0, wanted != NULL);
+    return NULL;
+}
+
+static void test_pool(void)
+{
+    if (migration_forced())
+        SKIP("all fibres go through the shared queue");
+    run(1, "fifo", "layout=global:pool=ring", pool_order, "in order");
+    run(1, "fifo", "layout=global:pool=locked", pool_order, "in order");
+    run(1, "fifo", "layout=global:pool=five", pool_order, NULL);
+}
+
+/* ---- bounds ---- */
 
 static void *until_full(void *wanted)
 {
@@ -441,6 +486,8 @@ int main(void)
 {
     static const struct test tests[] = {
         {"orders of execution", test_order},
+        {"a chance of the global queue", test_chance},
+        {"the global queue: ring, list, five rings", test_pool},
         {"full=refuse at exactly the bound", test_full},
         {"full=refuse among those who are back", test_full_of_woken},
         {"spill and overflow", test_spill},
