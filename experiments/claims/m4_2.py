@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Row M4.2, section 4.2.2 of M: hybrids of fifo and lifo on the throughput-tail plane, native half.
+"""Row M4.2, section 4.2.2 of M: hybrids of fifo and lifo on the throughput-tail plane.
 
 The source names the hybrids and measured none; it expects new points in the trade-off.  The
 thresholds were written down before the matrix was measured.  A hybrid lies between fifo and lifo
@@ -26,6 +26,11 @@ APART = ("workers", "scheduler")
 ENDS = ("fifo", "lifo")
 
 
+def _module(series: str) -> str:
+    """That of a series: "fifo:private=0", "fifo (simulated)"."""
+    return series.split(":")[0].split(" ")[0]
+
+
 def _values(part: pd.DataFrame, metric: str) -> dict[str, pd.Series]:
     """The metric by block of each series."""
     rows = part[part["metric"].eq(metric)]
@@ -36,7 +41,7 @@ def _ends(values: dict[str, pd.Series]) -> list[str]:
     """The series of fifo and of lifo, the lower one of the two first."""
     found = []
     for end in ENDS:
-        mine = [s for s in values if s.split(":")[0] == end]
+        mine = [s for s in values if _module(s) == end]
         if len(mine) != 1:
             raise Undecidable(f"{len(mine)} settings of {end}, one is needed")
         found += mine
@@ -56,7 +61,7 @@ def _between(part: pd.DataFrame, workers: float) -> list[Verdict]:
     for axis in THRESHOLDS["axes"]:
         values = _values(part, axis)
         low, high = _ends(values)
-        for name in sorted(s for s in values if s.split(":")[0] == "hybrid"):
+        for name in sorted(s for s in values if _module(s) == "hybrid"):
             where = f"{axis} of {name} over that of"
             out.append(above(stats.ratio(values[name], values[low]), 1 / slack,
                              f"{where} {low} at {workers:g} workers"))

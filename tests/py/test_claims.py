@@ -386,7 +386,7 @@ class Rows(unittest.TestCase):
                 halves = [row[key] for key in ("matrix", "sim") if key in row]
                 self.assertEqual(bool(halves), "model" not in row, row["id"])
                 self.assertEqual("model" in row, row["mode"] == "model", row["id"])
-                self.assertLessEqual("sim" in row, "sim" in row["mode"], row["id"])
+                self.assertEqual("sim" in row, "sim" in row["mode"], row["id"])
                 for matrix in halves:
                     self.assertTrue((ROOT / "experiments/matrices" / f"{matrix}.yaml").exists())
                 for figure in row["figures"]:

@@ -37,6 +37,15 @@ class Hybrids(rows.Case):
         self.verdict(frame, BETWEEN, HOLDS, "3 hybrids lie between fifo and lifo")
         self.assertIn("at workers 1, 2", self.judge(frame)[BETWEEN].why)
 
+    def test_simulated(self) -> None:
+        """Rows of simulated cores are named as the tables name them, and judged at their own number of cores."""
+        named = {"fifo (simulated)": ENDS["fifo:private=0"], "lifo (simulated)": ENDS["lifo:private=0"],
+                 **{f"{name} (simulated)": values for name, values in HYBRIDS.items()}}
+        there = [({**point, "runtime": "simulate", "scheduler_said": str(point["series"])[:4]}, metrics)
+                 for point, metrics in points(named, (20, 64))]
+        self.verdict(rows.table(self.folder, there, cores=64), BETWEEN, HOLDS, "3 hybrids lie between fifo and lifo")
+        self.assertIn("at workers 20, 64", self.judge(rows.table(self.folder, there, cores=64))[BETWEEN].why)
+
     def test_beyond(self) -> None:
         """Above both, or below both, on either axis."""
         name = next(iter(HYBRIDS))
