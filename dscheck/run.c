@@ -331,8 +331,8 @@ static uint64_t direct(const struct request *q)
 
 static __attribute__((noinline)) void asked(uint64_t a0, uint64_t a1, uint64_t a2)
 {
-    struct request
-        apart; /* a thread's own is made where it stays: copied at once, it would have to reach the cache first */
+    /* A thread's own is made where it stays: copied at once, it would have to reach the cache first. */
+    struct request apart;
     bool own = in_cur != &in_boot && !invariant_asks();
     struct request *q = own ? &exec_state[in_cur->id].q : &apart;
     *q = (struct request){
@@ -364,7 +364,7 @@ static __attribute__((noinline)) void asked(uint64_t a0, uint64_t a1, uint64_t a
         if (!run_seen[q->pc]) /* all processes share it: a store for each event would make them wait for each other */
             run_seen[q->pc] = 1;
     }
-    if (invariant_asks()) {
+    if (!own) {
         in_cur->ret = invariant_answer(q);
         return;
     }

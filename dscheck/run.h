@@ -56,8 +56,8 @@ void run_all(void);
 uint64_t place_address(uint16_t loc);
 struct request;
 void run_atomic(const struct request *q, unsigned tid); /* held against plain accesses */
-bool run_quiet(
-    uint64_t at); /* an atomic access there, which another one preceded, meets no plain one, nor the heap */
+/* An atomic access there, which another one preceded, meets no plain one, nor the heap. */
+bool run_quiet(uint64_t at);
 /* This one, of the thread at hand, is a wrong access to the heap. */
 _Noreturn void run_heap_wrong(const char *wrong, const struct request *q);
 void run_forget(void); /* before each execution: races */

@@ -248,7 +248,7 @@ static const char *json_list(const char *s, char end, bool pairs)
 
 static const char *json_value(const char *s)
 {
-    static const char *const words[] = {"true", "false", "worker"};
+    static const char *const words[] = {"true", "false", "null"};
     if (*s == '{' || *s == '[')
         return json_list(s, *s == '{' ? '}' : ']', *s == '{');
     if (*s == '"')
