@@ -11,7 +11,6 @@
 #include "hdr.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,6 @@ static struct hdr *latency_now, *latency_all;
 static tn_cluster *cluster;
 static uint64_t *due; /* of each arrival; an arrival's index is its fibre's argument */
 static _Atomic(uint64_t) done;
-static tn_waiter first_fibre;
 
 static uint64_t of_clock(clockid_t clock)
 {
@@ -128,7 +126,7 @@ static void idle(int rep)
     sample_cpu("idle_share", "1", cpu / (double)(bench_now() - start), rep);
 }
 
-static void *generator(void *arg)
+static void generator(void)
 {
     bench_pin(1);
     for (int rep = 0; rep < bench_reps(bench); rep++) {
@@ -137,22 +135,12 @@ static void *generator(void *arg)
         bench_region_stop();
         idle(rep);
     }
-    tn_wake(first_fibre);
-    return arg;
 }
 
-/* The first fibre only waits. */
 static void *first(void *arg)
 {
-    pthread_t thread;
     cluster = tn_cluster_self();
-    bench_tenter_counters_start();
-    first_fibre = tn_wait_prepare();
-    if (pthread_create(&thread, NULL, generator, NULL) != 0)
-        bench_die(bench, BENCH_INTERNAL, "no thread for arrivals");
-    tn_wait(TN_FOREVER, NULL);
-    pthread_join(thread, NULL);
-    bench_tenter_counters_stop(bench);
+    bench_tenter_outside(bench, generator);
     return arg;
 }
 

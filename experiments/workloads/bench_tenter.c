@@ -5,6 +5,7 @@
 #include "bench_tenter.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,5 +143,30 @@ void bench_tenter_repeat(struct bench *b, void (*repetition)(int rep))
             bench_tenter_counters_start();
         repetition(rep);
     }
+    bench_tenter_counters_stop(b);
+}
+
+struct outside {
+    void (*generator)(void);
+    tn_waiter caller;
+};
+
+static void *outside(void *arg)
+{
+    struct outside *o = arg;
+    o->generator();
+    tn_wake(o->caller);
+    return NULL;
+}
+
+void bench_tenter_outside(struct bench *b, void (*generator)(void))
+{
+    pthread_t thread;
+    bench_tenter_counters_start();
+    struct outside o = {generator, tn_wait_prepare()};
+    if (pthread_create(&thread, NULL, outside, &o) != 0)
+        bench_die(b, BENCH_INTERNAL, "no thread for the load");
+    tn_wait(TN_FOREVER, NULL);
+    pthread_join(thread, NULL);
     bench_tenter_counters_stop(b);
 }

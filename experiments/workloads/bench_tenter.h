@@ -51,4 +51,8 @@ void bench_tenter_counters_stop(struct bench *b);
 /* All repetitions, one after the other, and those behind the warm-up counted. Who: a fibre. */
 void bench_tenter_repeat(struct bench *b, void (*repetition)(int rep));
 
+/* The load comes from outside: generator() in a plain thread of its own, counted as a whole, while the caller waits. Who: a
+ * fibre. */
+void bench_tenter_outside(struct bench *b, void (*generator)(void));
+
 #endif

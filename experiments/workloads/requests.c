@@ -30,7 +30,6 @@ static struct bench *bench;
 static char answers[ANSWERS * ANSWER_SIZE]; /* as many as can be due at once: each request has 4 characters or more */
 static int64_t connections, depth, rounds;  /* rounds: of `depth` requests on each connection, in a repetition */
 static tn_cluster *cluster;
-static tn_waiter first_fibre;
 static _Atomic(int64_t) served; /* connections that are over */
 
 /* ---- both servers ---- */
@@ -266,7 +265,7 @@ static double load_fibres(double *rate)
     return used;
 }
 
-static void *generator(void *arg)
+static void generator(void)
 {
     for (int rep = 0; rep < bench_reps(bench); rep++) {
         double used[2] = {0}, rate[2] = {0};
@@ -281,22 +280,12 @@ static void *generator(void *arg)
         bench_sample(bench, "throughput", "1/s", rate[0], rep);
         bench_sample(bench, "throughput_loop", "1/s", rate[1], rep);
     }
-    tn_wake(first_fibre);
-    return arg;
 }
 
-/* The first fibre only waits. */
 static void *first(void *arg)
 {
-    pthread_t thread;
     cluster = tn_cluster_self();
-    bench_tenter_counters_start();
-    first_fibre = tn_wait_prepare();
-    if (pthread_create(&thread, NULL, generator, NULL) != 0)
-        bench_die(bench, BENCH_INTERNAL, "no thread for the generator");
-    tn_wait(TN_FOREVER, NULL);
-    pthread_join(thread, NULL);
-    bench_tenter_counters_stop(bench);
+    bench_tenter_outside(bench, generator);
     return arg;
 }
 
