@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 import style
 import curves
-from experiments.runner import tidy
+from experiments.runner import percentiles
 
 NAME = "packet_latency"
 PERCENTS = (50.0, 99.0, 99.99)
@@ -26,7 +26,7 @@ def draw_panel(ax: Axes, rows: pd.DataFrame, percent: float, data: curves.Data,
     if rows.empty:
         ax.set_axis_off()
         ax.text(0.5, 0.5, f"p{percent:g} is not given:\nfewer than "
-                f"{tidy.samples_needed(percent):,} samples a cell", ha="center", va="center",
+                f"{percentiles.samples_needed(percent):,} samples a cell", ha="center", va="center",
                 fontsize=7, transform=ax.transAxes)
         return
     curves.panel(ax, rows, data.labels, y_label, curves.X_NAMES.get(data.x, data.x))

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 import style
 import curves
-from experiments.runner import stats, tidy
+from experiments.runner import percentiles, stats
 
 NAME = "packet_latency_ecdf"
 RESAMPLES = 400
@@ -88,7 +88,7 @@ def draw(path: Path, out: Path) -> None:
     xs, rows = choose(data), []
     for (name, x), group, hist in curves.histograms(data, "latency"):
         if x in xs:
-            part = distribution(*tidy.count_matrix(hist))
+            part = distribution(*percentiles.count_matrix(hist))
             rows.append(part.assign(panel=f"{data.x} {x:g}", series=name, x_name="latency",
                                     metric="share of samples above x", unit=hist["unit"].iloc[0],
                                     oversubscribed=bool(group["oversubscribed"].any()),

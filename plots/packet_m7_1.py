@@ -9,7 +9,7 @@ import pandas as pd
 
 import style
 import curves
-from experiments.runner import tidy
+from experiments.runner import percentiles
 
 NAME = "packet_m7_1"
 #: title, metrics, label, scale; a number in place of metrics is a percentile of the latency
@@ -35,7 +35,7 @@ def rows_of(data: curves.Data, title: str, what: list[str] | float) -> pd.DataFr
 def missing(title: str, what: list[str] | float) -> str:
     """Why a panel is left out."""
     if isinstance(what, float):
-        return f"{title} (fewer than {tidy.samples_needed(what):,} samples a cell)"
+        return f"{title} (fewer than {percentiles.samples_needed(what):,} samples a cell)"
     return f"{title} (not in the data)"
 
 

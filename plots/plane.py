@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 
 import style
 import curves
-from experiments.runner import tidy
+from experiments.runner import percentiles, tidy
 
 NAME = "plane"
 TAILS = (99.0, 90.0)        # the first that every workload has enough samples for
@@ -80,7 +80,7 @@ def tables(data: curves.Data) -> list[pd.DataFrame]:
         parts = [table(data, name, percent) for name in names]
         if all(len(p) for p in parts):
             return parts
-    raise style.NoData(f"fewer than {tidy.samples_needed(TAILS[-1]):,} latency samples in some workload")
+    raise style.NoData(f"fewer than {percentiles.samples_needed(TAILS[-1]):,} latency samples in some workload")
 
 
 def mark(name: str, labels: Sequence[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import scipy.stats
 
-from . import tidy
+from . import percentiles
 
 CONFIDENCE = 0.95
 RESAMPLES = 4999
@@ -122,7 +122,7 @@ def pooled_percentile(counts: np.ndarray, highs: np.ndarray, percent: float) -> 
     """A percentile of histograms pooled over the invocations of a cell (one row of counts each).
 
     The interval resamples whole invocations, never single samples.  The caller checks that there
-    are samples enough (tidy.samples_needed).
+    are samples enough (percentiles.samples_needed).
     """
     share = round(percent / 100.0, 9)
     cumulative = np.cumsum(counts, axis=1).T.copy()     # buckets x invocations
@@ -160,8 +160,8 @@ def pooled_percentile(counts: np.ndarray, highs: np.ndarray, percent: float) -> 
 def pooled(hist: pd.DataFrame, percent: float) -> Estimate:
     """That percentile of rows of hist.csv; with too few samples for it an estimate of nothing."""
     if len(hist):
-        counts, highs = tidy.count_matrix(hist)
-        if counts.sum() >= tidy.samples_needed(percent):
+        counts, highs = percentiles.count_matrix(hist)
+        if counts.sum() >= percentiles.samples_needed(percent):
             return pooled_percentile(counts, highs, percent)
     return Estimate(math.nan, math.nan, math.nan, 0, "too few samples")
 

@@ -7,26 +7,22 @@ and can be deleted at any time.
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any, Iterable
 
-import numpy as np
 import pandas as pd
 import yaml
 
 from . import sim_where
 from .columns import HEAD, HIST, TAIL
 from .errors import Stop
+from .percentiles import PERCENTILES, percentile, percentile_name
 
-PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
 USABLE = ("ok",)
 #: a later row with one of these says nothing of the cell, so it does not replace an earlier one
 VOID = ("interrupted", "skipped")
 OWN_RUNTIMES = ("native", "explore", "simulate")
-
-Buckets = Iterable[Iterable[float]]
 
 
 class TidyError(Stop):
@@ -52,50 +48,6 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
             raise TidyError(f"{path}:{index + 1}: not a JSON object: {type(item).__name__}")
         out.append(item)
     return out
-
-
-# -- percentiles ----------------------------------------------------------------------------------
-
-def samples_needed(percent: float) -> int:
-    """A percentile p is given only with at least 10/(1-p) samples."""
-    return math.ceil(round(10.0 / (1.0 - percent / 100.0), 6))
-
-
-def percentile(buckets: Buckets, percent: float) -> float | None:
-    """Highest value of the bucket that holds the percentile; None with too few samples."""
-    table = np.asarray(sorted(tuple(b) for b in buckets), dtype=float)
-    if table.size == 0:
-        return None
-    counts = table[:, 2]
-    total = counts.sum()
-    if total < samples_needed(percent):
-        return None
-    rank = max(1.0, math.ceil(round(percent / 100.0 * total, 6)))
-    return float(table[np.searchsorted(np.cumsum(counts), rank), 1])
-
-
-def percentile_name(metric: str, percent: float, unit: str) -> str:
-    digits = f"{percent:g}".replace(".", "_")
-    return f"{metric}_p{digits}_{unit}"
-
-
-def merge(hists: Iterable[Buckets]) -> list[list[float]]:
-    """One histogram out of several of the same layout: counts of equal buckets are added."""
-    total: dict[tuple[float, float], float] = {}
-    for hist in hists:
-        for low, high, count in hist:
-            key = (float(low), float(high))
-            total[key] = total.get(key, 0.0) + float(count)
-    return [[low, high, count] for (low, high), count in sorted(total.items())]
-
-
-def count_matrix(hist: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Histograms of one cell as a matrix (invocations x buckets), and each bucket's high end."""
-    highs, column = np.unique(hist["high"].to_numpy(dtype=float), return_inverse=True)
-    each, line = np.unique(hist["invocation"].to_numpy(), return_inverse=True)
-    counts = np.zeros((len(each), len(highs)))
-    np.add.at(counts, (line, column), hist["count"].to_numpy(dtype=float))
-    return counts, highs
 
 
 # -- export ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
 
 import synthetic  # noqa: E402
-from experiments.runner import tidy  # noqa: E402
+from experiments.runner import percentiles, tidy  # noqa: E402
 
 
 class Case(unittest.TestCase):
@@ -50,22 +50,22 @@ class Reading(Case):
 
 class Percentiles(unittest.TestCase):
     def test_samples_needed(self) -> None:
-        self.assertEqual([tidy.samples_needed(p) for p in (50, 90, 99, 99.9, 99.99)],
+        self.assertEqual([percentiles.samples_needed(p) for p in (50, 90, 99, 99.9, 99.99)],
                          [20, 100, 1000, 10_000, 100_000])
 
     def test_too_few_samples_give_none(self) -> None:
-        self.assertIsNone(tidy.percentile([(0, 0, 999)], 99.0))
-        self.assertEqual(tidy.percentile([(0, 7, 1000)], 99.0), 7.0)
-        self.assertIsNone(tidy.percentile([], 50.0))
+        self.assertIsNone(percentiles.percentile([(0, 0, 999)], 99.0))
+        self.assertEqual(percentiles.percentile([(0, 7, 1000)], 99.0), 7.0)
+        self.assertIsNone(percentiles.percentile([], 50.0))
 
     def test_highest_value_of_the_bucket(self) -> None:
         buckets = [(100, 101, 50), (102, 103, 49), (500, 503, 901)]
-        self.assertEqual(tidy.percentile(buckets, 90.0), 503.0)
-        self.assertEqual(tidy.percentile([(10, 11, 500), (20, 21, 500)], 50.0), 11.0)
-        self.assertEqual(tidy.percentile([(10, 11, 499), (20, 21, 501)], 50.0), 21.0)
+        self.assertEqual(percentiles.percentile(buckets, 90.0), 503.0)
+        self.assertEqual(percentiles.percentile([(10, 11, 500), (20, 21, 500)], 50.0), 11.0)
+        self.assertEqual(percentiles.percentile([(10, 11, 499), (20, 21, 501)], 50.0), 21.0)
 
     def test_merge_adds_equal_buckets(self) -> None:
-        self.assertEqual(tidy.merge([[(0, 1, 2), (4, 5, 1)], [(0, 1, 3)]]),
+        self.assertEqual(percentiles.merge([[(0, 1, 2), (4, 5, 1)], [(0, 1, 3)]]),
                          [[0.0, 1.0, 5.0], [4.0, 5.0, 1.0]])
 
 
@@ -92,7 +92,7 @@ class Export(Case):
         rows = [synthetic.row("fifo", 2, b, b, throughput=1e6, n=60_000) for b in range(4)]
         frame = self.export(rows)
         self.assertNotIn("latency_p99_99_ns", set(frame["metric"]))
-        counts, highs = tidy.count_matrix(tidy.load_hist(self.folder))
+        counts, highs = percentiles.count_matrix(tidy.load_hist(self.folder))
         self.assertEqual(counts.shape, (4, len(highs)))
         self.assertEqual(counts.sum(), 240_000)
 
