@@ -4,6 +4,7 @@
  * know.
  */
 #include "internal.h"
+#include "tenter_sync.h"
 
 #include <stdio.h>
 
@@ -13,6 +14,14 @@ static void *use(void *arg)
     tn_yield_hard();
     tn_wait_prepare();
     tn_wait(0, NULL);
+    static tn_mutex mutex = TN_MUTEX_INIT;
+    static tn_local_mutex local;
+    if (tn_local_mutex_init(&local, tn_cluster_self()) == 0) {
+        tn_local_mutex_lock(&local);
+        tn_local_mutex_unlock(&local);
+    }
+    tn_mutex_lock(&mutex);
+    tn_mutex_unlock(&mutex);
     return arg;
 }
 

@@ -14,7 +14,9 @@ messages), what waits in a loop or ends the program, and libgcc's way to a furth
   1. in a build with one module no indirect call and no other indirect jump is on any such path;
   2. in a build with several modules there is one (so the check can fail);
   3. the switch is reached on each of them;
-  4. with observe=off nothing on the path of tn_yield writes to the worker's counters, with counters something does.
+  4. with observe=off nothing on the path of tn_yield writes to the worker's counters, with counters something does;
+  5. where nobody waits, nothing that locks a bus is on the paths of tn_local_mutex_lock and _unlock (WAITS are the ways of who
+     waits, and of who hands over), and something is on those of tn_mutex_lock and _unlock.
 """
 from __future__ import annotations
 
@@ -28,6 +30,7 @@ TARGET = re.compile(r"^([0-9a-f]+) <([^>+]+)(\+0x[0-9a-f]+)?>")
 SYMBOL = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 RARE = {"tn_biased_enter_slow", "yield_thread", "tn_spin_wait", "tn_die", "tn_message", "tn_fence_heavy", "tn_now", "tn_unpark",
         "write", "epoll_pwait2", "worker_start", "abort", "module_misplaced", "__morestack", "__morestack_non_split"}
+WAITS = {"wait_for", "wait_masked", "hand_over"}
 
 
 class Program:
@@ -35,6 +38,7 @@ class Program:
         text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], check=True, capture_output=True, text=True).stdout
         self.code: list[tuple[int, str, str]] = []
         self.at: dict[int, int] = {}
+        self.locked: set[int] = set()  # indices
         self.symbol: dict[str, int] = {}
         self.name_of: dict[int, str] = {}
         for line in text.splitlines():
@@ -46,8 +50,12 @@ class Program:
             if found:
                 address, op, args = int(found.group(1), 16), found.group(2), found.group(3)
                 while op in ("notrack", "bnd", "lock", "rep", "repz", "data16", "cs"):
+                    if op == "lock":
+                        self.locked.add(len(self.code))
                     op, _, args = args.partition(" ")
                     args = args.strip()
+                if op.startswith("xchg") and "(" in args:
+                    self.locked.add(len(self.code))
                 self.at[address] = len(self.code)
                 self.code.append((address, op, args))
         said = subprocess.run([path], check=True, capture_output=True, text=True).stdout
@@ -97,7 +105,7 @@ class Program:
 
     def follow(self, target: re.Match[str], todo: list[int]) -> None:
         name = target.group(2).split(".")[0]
-        if target.group(3) is None and (name in RARE or target.group(2).endswith("@plt")):
+        if target.group(3) is None and (name in RARE | WAITS or target.group(2).endswith("@plt")):
             return
         address = int(target.group(1), 16)
         if address in self.at:
@@ -134,6 +142,15 @@ def main() -> int:
         print(f"{entry}, several modules: {len(seen)} instructions, {len(indirect)} indirect")
         if not indirect:
             faults.append(f"{entry}: no indirect call in a build with several modules: does this test see anything?")
+    for kind in ("local_mutex", "mutex"):
+        for verb in ("lock", "unlock"):
+            name = f"tn_{kind}_{verb}"
+            locked = probe.walk(name)[0] & probe.locked
+            print(f"{name}: {len(locked)} locked instructions")
+            if kind == "local_mutex" and locked:
+                faults.append(f"{name}: locked: " + "; ".join(" ".join(map(str, probe.code[i][1:])) for i in sorted(locked)))
+            if kind == "mutex" and not locked:
+                faults.append(f"{name}: no locked instruction: does this test see anything?")
     counted, uncounted = probe.counter_uses("tn_yield"), off.counter_uses("tn_yield")
     print(f"tn_yield: {len(counted)} uses of counters as configured, {len(uncounted)} with observe=off")
     if probe.said["build"]["observe"] == "counters" and not counted:
