@@ -87,7 +87,7 @@ struct bench_hist {
     const struct hdr *hdr;
 };
 
-#define BENCH_COUNTERS 160
+#define BENCH_COUNTERS 640 /* micro has the runtime's once a case */
 #define BENCH_HISTS    4
 #define BENCH_MISSING  16
 

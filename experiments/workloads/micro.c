@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -408,9 +409,30 @@ static const struct micro_case cases[] = {
     {"wake_2w", "wake a fibre that another worker has to run", 2, 1, wake_2w},
 };
 
+/* What the runtime did in a case's repetitions, as <case>_<counter>: why a case takes what it takes. */
+static struct tn_counter before[TN_COUNTERS_MAX];
+
+static void case_start(void)
+{
+    tn_counters(tn_cluster_self(), before);
+}
+
+static void case_stop(const char *name)
+{
+    static struct tn_counter after[TN_COUNTERS_MAX];
+    size_t n = tn_counters(tn_cluster_self(), after);
+    for (size_t i = 0; i < n; i++)
+        if (after[i].value != before[i].value) {
+            char full[48];
+            snprintf(full, sizeof full, "%s_%s", name, after[i].name);
+            bench_count(bench, full, (double)(after[i].value - before[i].value));
+        }
+}
+
 static void *fibres(void *arg)
 {
     (void)arg;
+    micro_watch(case_start, case_stop);
     bench_tenter_counters_start();
     micro_measure(cases, sizeof cases / sizeof *cases);
     bench_tenter_counters_stop(bench);

@@ -14,6 +14,7 @@ static const struct micro_case *groups[2];
 static size_t group_n[2];
 static unsigned measured, too_few;
 static struct hdr *latency_now, *latency_all;
+static void (*watch_start)(void), (*watch_stop)(const char *name);
 
 void micro_start(struct bench *b, int argc, char **argv, const struct micro_case *runtime, size_t n,
                  const struct micro_case *neighbours, size_t m)
@@ -40,6 +41,12 @@ void micro_start(struct bench *b, int argc, char **argv, const struct micro_case
     latency_all = hdr_new();
     if (latency_now == NULL || latency_all == NULL)
         bench_die(b, BENCH_INTERNAL, "no memory");
+}
+
+void micro_watch(void (*start)(void), void (*stop)(const char *name))
+{
+    watch_start = start;
+    watch_stop = stop;
 }
 
 unsigned micro_workers(void)
@@ -108,6 +115,8 @@ static void measure(const struct micro_case *c)
     bench_count(bench, name, (double)ops);
     hdr_clear(latency_now);
     for (int rep = 0; rep < bench_reps(bench) && bench->status != 1; rep++) {
+        if (watch_start != NULL && rep == bench_int(bench, "warmup"))
+            watch_start();
         bench_region_start(bench, rep);
         double ns = c->run(ops);
         bench_region_stop();
@@ -116,6 +125,8 @@ static void measure(const struct micro_case *c)
             hdr_merge(latency_all, latency_now);
         hdr_clear(latency_now);
     }
+    if (watch_stop != NULL)
+        watch_stop(c->name);
     measured++;
 }
 

@@ -47,6 +47,10 @@ void micro_start(struct bench *b, int argc, char **argv, const struct micro_case
 /* Measure those cases of a table that the command line asks for. */
 void micro_measure(const struct micro_case *cases, size_t n);
 
+/* From here on `start` is called before the first repetition of a case that counts, and `stop` with the case's name after the
+ * last. */
+void micro_watch(void (*start)(void), void (*stop)(const char *name));
+
 /* The options, and how deep the tree is, for the bodies. */
 unsigned micro_workers(void);
 unsigned micro_depth(void);
