@@ -60,7 +60,7 @@ struct fibre {
 
     struct local_block *locals; /* the fibre itself: what tn_local_set has set; NULL: nothing */
     unsigned destroyed;         /* the fibre itself: destructors called, 0 before its end */
-    unsigned has;               /* the fibre itself: mutexes that know it as their owner */
+    unsigned has;               /* the fibre itself: locks that it has, of those that are counted (tn_has) */
 
     struct tn_exceptions exceptions; /* while it is off a worker */
 

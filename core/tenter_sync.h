@@ -38,7 +38,8 @@ enum {
     TN_MUTEX_NORMAL,    /* taking it twice waits for ever; giving back what one does not hold must not be */
     TN_MUTEX_RECURSIVE, /* its holder may take it again, up to 2^14 times */
     TN_MUTEX_CHECKED    /* both of these are errors */
-};                      /* a fibre that ends and leaves one of the latter two locked is reported */
+}; /* a fibre that ends and leaves one of the latter two locked is reported, as is one that leaves a reader-writer lock so; in
+    * builds that check (-Dbuildtype=debug), also one that leaves any other mutex */
 
 struct tn_mutex_attr {
     int design, kind;

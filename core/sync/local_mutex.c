@@ -24,6 +24,14 @@ static inline struct fibre *caller_at_home(const tn_local_mutex *m)
     return __builtin_expect(w != NULL && w->pub.cluster == m->cluster, 1) ? w->current : NULL;
 }
 
+/* In builds that check, what a fibre has is counted. */
+static inline int counted(int rc)
+{
+    if (TN_LOCK_CHECK)
+        tn_has(rc == 0);
+    return rc;
+}
+
 TN_API int tn_local_mutex_init(tn_local_mutex *m, tn_cluster *cluster)
 {
     if (cluster == NULL || tn_workers(cluster) != 1)
@@ -58,9 +66,9 @@ TN_API __attribute__((noinline)) int tn_local_mutex_lock_until(tn_local_mutex *m
     if (__builtin_expect(me == NULL, 0))
         return EPERM;
     if (__builtin_expect(m->holder != NULL, 0))
-        return wait_for(m, me, deadline, token);
+        return counted(wait_for(m, me, deadline, token));
     m->holder = me;
-    return 0;
+    return counted(0);
 }
 
 /* In a function of its own, that the way without a wait saves no registers. */
@@ -78,9 +86,9 @@ TN_API __attribute__((noinline)) int tn_local_mutex_lock(tn_local_mutex *m)
     if (__builtin_expect(me == NULL, 0))
         return EPERM;
     if (__builtin_expect(m->holder != NULL, 0))
-        return wait_masked(m, me);
+        return counted(wait_masked(m, me));
     m->holder = me;
-    return 0;
+    return counted(0);
 }
 
 TN_API int tn_local_mutex_trylock(tn_local_mutex *m)
@@ -91,7 +99,7 @@ TN_API int tn_local_mutex_trylock(tn_local_mutex *m)
     if (m->holder != NULL)
         return EBUSY;
     m->holder = me;
-    return 0;
+    return counted(0);
 }
 
 static __attribute__((noinline)) void hand_over(tn_local_mutex *m)
@@ -112,6 +120,8 @@ TN_API __attribute__((noinline)) int tn_local_mutex_unlock(tn_local_mutex *m)
     struct fibre *me = caller_at_home(m);
     if (__builtin_expect(me == NULL || m->holder != me, 0))
         return EPERM;
+    if (TN_LOCK_CHECK)
+        tn_has(-1);
     if (__builtin_expect(m->ring != NULL, 0))
         hand_over(m);
     else

@@ -134,7 +134,7 @@ static __attribute__((noinline)) int lock_slow(struct tn_mutexword *m, tn_time d
             return rc;
     }
     int rc = get(m, design_of(w), mine, deadline, token);
-    if (rc == 0 && mine != 0)
+    if (rc == 0 && (mine != 0 || TN_LOCK_CHECK))
         tn_has(1);
     return rc;
 }
@@ -150,6 +150,8 @@ static __attribute__((noinline)) int lock_masked(struct tn_mutexword *m)
 
 TN_API __attribute__((noinline)) int tn_mutex_lock(tn_mutex *m)
 {
+    if (TN_LOCK_CHECK) /* all are counted */
+        return lock_masked(word_of(m));
     uint64_t none = 0;
     if (__builtin_expect(atomic_compare_exchange_strong_explicit(&word_of(m)->word, &none, TN_MUTEX_HELD,
                                                                  memory_order_acquire,  /* M0 */
@@ -176,7 +178,7 @@ TN_API __attribute__((noinline)) int tn_mutex_trylock(tn_mutex *m)
     }
     if (!tn_mutexword_try(word_of(m), mine))
         return EBUSY;
-    if (mine != 0)
+    if (mine != 0 || TN_LOCK_CHECK)
         tn_has(1);
     return 0;
 }
@@ -198,14 +200,17 @@ static __attribute__((noinline)) int unlock_slow(struct tn_mutexword *m)
             return 0;
         }
         gone = OWNER_ALL;
-        tn_has(-1);
     }
+    if (gone != 0 || TN_LOCK_CHECK)
+        tn_has(-1);
     tn_resume(tn_mutexword_release(m, gone, hands_over, design_of(w)));
     return 0;
 }
 
 TN_API __attribute__((noinline)) int tn_mutex_unlock(tn_mutex *m)
 {
+    if (TN_LOCK_CHECK)
+        return unlock_slow(word_of(m));
     uint64_t held = TN_MUTEX_HELD;
     if (__builtin_expect(atomic_compare_exchange_strong_explicit(&word_of(m)->word, &held, 0,
                                                                  memory_order_release,  /* M0 */

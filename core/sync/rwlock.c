@@ -87,6 +87,7 @@ static int acquire(tn_rwlock *rw, bool write, bool wait, tn_time deadline, tn_to
         wait_for = true;
     if (!wait_for) {
         tn_waitlist_unlock(l);
+        tn_has(rc == 0);
         return rc;
     }
     struct tn_node node = {.wants = write, .caller = caller};
@@ -99,6 +100,7 @@ static int acquire(tn_rwlock *rw, bool write, bool wait, tn_time deadline, tn_to
             rw->writers -= write;
         pass_on(l, rw); /* who was behind it */
     }
+    tn_has(rc == 0);
     return rc;
 }
 
@@ -152,6 +154,7 @@ TN_API int tn_rwlock_unlock(tn_rwlock *rw)
         return EPERM;
     }
     l->state = l->state == WRITTEN ? 0 : l->state - 1;
+    tn_has(-1);
     pass_on(l, rw);
     return 0;
 }

@@ -43,7 +43,8 @@ static inline struct tn_scope *tn_scope_self(void)
     return w != NULL ? w->current->scope : NULL;
 }
 
-/* The calling fibre has so many more mutexes that know their owner, or fewer: what it has at its end is reported. */
+/* The calling fibre has so many more locks, or fewer: what it has at its end is reported. Mutexes that do not know their owner are
+ * counted in builds that check only (TN_LOCK_CHECK). */
 void tn_has(int more);
 
 /* For a choice: a fibre's follows from its worker's seed, a thread has none and takes the clock. */

@@ -49,6 +49,11 @@ static inline uint64_t tn_waiting_random(const void *near)
     return 0;
 }
 
+static inline void tn_has(int more)
+{
+    (void)more;
+}
+
 static inline uintptr_t tn_caller(void)
 {
     return (uintptr_t)pthread_self();

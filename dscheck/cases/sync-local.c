@@ -77,6 +77,11 @@ static inline int tn_node_wait(struct tn_node *node, const char *what, const voi
     return tn_thread_claimed(node) ? 0 : ETIMEDOUT;
 }
 
+#define TN_LOCK_CHECK 0
+static inline void tn_has(int more)
+{
+    (void)more;
+}
 #include "sync/local_mutex.c"
 
 static void prepare(void)
