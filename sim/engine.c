@@ -5,13 +5,13 @@
  * smallest, it is due.
  *
  * A thread runs while it occupies a core: the one it is pinned to, else the one it had, else the first that is free. If
- * there is none it waits, in the order of arrival; a core is taken from a thread that has had it for a slice.
+ * there is none it waits, in the order of arrival; a core is taken from a thread that has had it for a slice. Who is woken
+ * and finds none waits where its waker runs, and takes that core from whoever has had it for the granularity.
  */
 #define _GNU_SOURCE
 #include "sim.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,11 +74,31 @@ static void grow(uint32_t number)
         put(&threads[i], old[i] != SIM_NEVER ? old[i] >> ID_BITS : SIM_NEVER);
 }
 
-/* How far the thread that runs may go: to the smallest key of the others, and while one waits for a core to the end of its
- * slice. */
+/* Who waits for a core, the first one, or the first that has been woken there; n_waiting: nobody. */
+static uint32_t first_waiting(uint32_t core, bool woken)
+{
+    uint32_t i = 0;
+    for (; i < n_waiting; i++) {
+        const struct sim_thread *t = waiting[i];
+        if (woken ? t->woken && t->core == core : t->pinned == SIM_NOWHERE || t->pinned == core)
+            break;
+    }
+    return i;
+}
+
+/* For how long a thread may have a core, since others wait for it. */
+static uint64_t patience(uint32_t core)
+{
+    uint64_t most = first_waiting(core, false) != n_waiting ? sim_machine.slice : SIM_NEVER;
+    return first_waiting(core, true) != n_waiting ? least(most, sim_machine.granularity) : most;
+}
+
+/* How far the thread that runs may go: to the smallest key of the others, and while one waits for its core as long as that
+ * one is patient. */
 static uint64_t limit(void)
 {
-    uint64_t most = n_waiting != 0 ? sim_me->since + sim_machine.slice : SIM_NEVER, key = SIM_NEVER;
+    uint64_t most = n_waiting != 0 ? patience(sim_me->core) : SIM_NEVER, key = SIM_NEVER;
+    most = most != SIM_NEVER ? sim_me->since + most : SIM_NEVER;
     for (uint32_t i = leaves + sim_me->id; i > 1; i /= 4)
         key = least(key, siblings(i));
     if (key == SIM_NEVER)
@@ -110,6 +130,7 @@ static void get_core(struct sim_thread *t, uint64_t at)
         return;
     }
     on_core[core] = t;
+    t->woken = false;
     t->core = core;
     t->state = SIM_RUNS;
     t->since = t->clock;
@@ -117,22 +138,31 @@ static void get_core(struct sim_thread *t, uint64_t at)
     put(t, t->clock);
 }
 
-/* The thread has left its core at its clock: whoever waits for that one longest gets it. */
-static void free_core(struct sim_thread *t)
+/* From its waking on: where no core is free it waits for `core`, or for its own. */
+static void get_core_woken(struct sim_thread *t, uint64_t at, uint32_t core)
+{
+    get_core(t, at);
+    t->woken = t->state == SIM_WAITS;
+    if (t->woken)
+        t->core = t->pinned != SIM_NOWHERE ? t->pinned : core;
+}
+
+/* The thread has left its core at its clock: to whoever has been woken there and takes it away, or to whoever waits for
+ * that one longest. */
+static void free_core(struct sim_thread *t, bool taken)
 {
     uint32_t core = t->core;
     on_core[core] = NULL;
     sim_cores[core].busy += t->clock - t->since;
     sim_off_core(t);
-    for (uint32_t i = 0; i < n_waiting; i++) {
-        struct sim_thread *next = waiting[i];
-        if (!core_fits(next, core))
-            continue;
-        memmove(&waiting[i], &waiting[i + 1], (--n_waiting - i) * sizeof *waiting);
-        next->core = core;
-        get_core(next, (next->clock > t->clock ? next->clock : t->clock) + sim_machine.yield);
+    uint32_t i = taken ? first_waiting(core, true) : n_waiting;
+    i = i != n_waiting ? i : first_waiting(core, false);
+    if (i == n_waiting)
         return;
-    }
+    struct sim_thread *next = waiting[i];
+    memmove(&waiting[i], &waiting[i + 1], (--n_waiting - i) * sizeof *waiting);
+    next->core = core;
+    get_core(next, (next->clock > t->clock ? next->clock : t->clock) + sim_machine.yield);
 }
 
 /* All others that have a core have come at least as far as who asks. */
@@ -145,14 +175,6 @@ uint64_t sim_used(void)
             used += sim_now - on_core[i]->since;
     }
     return used;
-}
-
-static bool wanted(uint32_t core)
-{
-    for (uint32_t i = 0; i < n_waiting; i++)
-        if (waiting[i]->pinned == SIM_NOWHERE || waiting[i]->pinned == core)
-            return true;
-    return false;
 }
 
 /* ---- switching ---- */
@@ -215,8 +237,8 @@ static void charge(struct sim_thread *t)
 static bool give_way(struct sim_thread *t)
 {
     t->clock = sim_now;
-    if (__builtin_expect(n_waiting != 0, 0) && sim_now - t->since > sim_machine.slice && wanted(t->core)) {
-        free_core(t);
+    if (__builtin_expect(n_waiting != 0, 0) && sim_now - t->since > patience(t->core)) {
+        free_core(t, true);
         get_core(t, sim_now);
         return false;
     }
@@ -229,7 +251,7 @@ static void timed_out(struct sim_thread *t)
     uint64_t deadline = tree[leaves + t->id] >> ID_BITS;
     t->timed_out = true;
     t->word = NULL;
-    get_core(t, deadline + sim_machine.start);
+    get_core_woken(t, deadline + sim_machine.start, t->core);
 }
 
 static void run_on(struct sim_thread *t)
@@ -309,40 +331,9 @@ static void begin(void)
     if (t->joiner != NULL)
         get_core(t->joiner, sim_now + sim_machine.start);
     put(t, SIM_NEVER);
-    free_core(t);
+    free_core(t, false);
     go_on(t, NULL);
     abort();
-}
-
-/* ---- thread-local storage: a block for each thread, whose end takes the place of the thread pointer ---- */
-
-static const char *tls_image;
-static size_t tls_filled, tls_room;
-
-static int tls_find(struct dl_phdr_info *info, size_t size, void *unused)
-{
-    (void)size, (void)unused;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type != PT_TLS)
-            continue;
-        tls_image = (const char *)(info->dlpi_addr + p->p_vaddr);
-        tls_filled = p->p_filesz;
-        tls_room = (p->p_memsz + p->p_align - 1) / p->p_align * p->p_align;
-    }
-    return 1; /* the program is the first in the list, and alone has what sim_tls() is asked for */
-}
-
-void *sim_tls(intptr_t offset);
-void *sim_tls(intptr_t offset)
-{
-    struct sim_thread *t = sim_me;
-    if (t->tls == NULL) {
-        sim_drain();
-        t->tls = sim_map(tls_room);
-        memcpy(t->tls, tls_image, tls_filled);
-    }
-    return (char *)t->tls + tls_room + offset;
 }
 
 /* ---- threads ---- */
@@ -360,8 +351,7 @@ static struct sim_thread *make(void *(*fn)(void *), void *arg)
     void *stack = t->stack != NULL ? t->stack : sim_map(STACK);
     if (stack == NULL)
         return NULL;
-    if (t->tls != NULL)
-        sim_unmap(t->tls, tls_room);
+    sim_tls_close(t);
     *t = (struct sim_thread){
         .id = id, .core = SIM_NOWHERE, .pinned = SIM_NOWHERE, .fn = fn, .arg = arg, .stack = stack};
     uintptr_t *top = (uintptr_t *)(void *)((char *)stack + STACK);
@@ -390,7 +380,7 @@ static void leave(uint64_t deadline)
     t->clock = sim_now;
     t->state = SIM_SLEEPS;
     put(t, deadline);
-    free_core(t);
+    free_core(t, false);
     go_on(t, NULL);
 }
 
@@ -412,30 +402,41 @@ int sim_sleep(const void *word, uint64_t deadline)
         return ETIMEDOUT;
     t->timed_out = false;
     t->word = word;
-    leave(deadline);
+    leave(deadline < SIM_NEVER - sim_machine.slack ? deadline + sim_machine.slack : SIM_NEVER);
     return t->timed_out ? ETIMEDOUT : 0;
 }
 
-unsigned sim_wake(const void *word, unsigned n)
+static struct sim_thread *sleeper(const void *word)
 {
-    unsigned woken = 0;
-    for (uint32_t i = 0; i < made && woken < n; i++)
-        if (threads[i].state == SIM_SLEEPS && threads[i].word == word) {
-            threads[i].word = NULL;
-            get_core(&threads[i], sim_now + sim_machine.start);
-            woken++;
-        }
+    for (uint32_t i = 0; i < made; i++)
+        if (threads[i].state == SIM_SLEEPS && threads[i].word == word)
+            return &threads[i];
+    return NULL;
+}
+
+void sim_wake(const void *word, unsigned n)
+{
+    struct sim_thread *t;
+    sim_kernel(sim_machine.call);
+    sim_arrive();
+    if (sleeper(word) == NULL)
+        return;
+    sim_kernel(sim_machine.wake - least(sim_machine.wake, sim_machine.call));
+    sim_arrive();
+    for (; n > 0 && (t = sleeper(word)) != NULL; n--) {
+        t->word = NULL;
+        get_core_woken(t, sim_now + sim_machine.start, sim_me->core);
+    }
     sim_limit = limit();
-    return woken;
 }
 
 void sim_yield(void)
 {
     sim_kernel(sim_machine.yield);
-    if (n_waiting != 0 && wanted(sim_me->core)) {
+    if (first_waiting(sim_me->core, false) != n_waiting) {
         struct sim_thread *t = sim_me;
         t->clock = sim_now;
-        free_core(t);
+        free_core(t, false);
         get_core(t, sim_now);
         go_on(t, NULL);
     }
@@ -449,7 +450,7 @@ void sim_pin(unsigned core)
     if (t->core == t->pinned)
         return;
     t->clock = sim_now;
-    free_core(t);
+    free_core(t, false);
     get_core(t, sim_now);
     go_on(t, NULL);
 }
@@ -478,7 +479,7 @@ void sim_start(void *(*fn)(void *), void *arg)
 {
     for (uint32_t i = 0; i < 2 * SIM_THREADS; i++)
         tree[i] = SIM_NEVER;
-    dl_iterate_phdr(tls_find, NULL);
+    sim_tls_open();
     error_at = &errno;
     sim_price = sim_machine.instruction;
     struct sim_thread *first = make(fn, arg);

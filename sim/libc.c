@@ -175,7 +175,7 @@ long simulated_syscall(long number, ...)
         errno = ENOSYS;
         return -1;
     }
-    sim_kernel(sim_machine.park);
+    sim_kernel(sim_machine.call);
     *to = time_of(sim_now);
     return 0;
 }
@@ -284,11 +284,8 @@ int simulated_pthread_mutex_unlock(pthread_mutex_t *m)
     sim_touch(word, sizeof *word, SIM_UPDATE);
     int old = *word;
     *word = 0;
-    if (old == 2) {
-        sim_kernel(sim_machine.wake);
-        sim_arrive();
+    if (old == 2)
         sim_wake(word, 1);
-    }
     return 0;
 }
 

@@ -162,8 +162,6 @@ int tn_park(_Atomic(uint32_t) *word, uint32_t expected, tn_time deadline)
 
 void tn_unpark(_Atomic(uint32_t) *word, unsigned n)
 {
-    sim_kernel(sim_machine.wake);
-    sim_arrive();
     sim_wake(word, n);
 }
 

@@ -38,8 +38,10 @@ struct sim_machine {
     uint64_t clock, malloc, work;      /* a look at the clock; malloc or free; a nanosecond of tn_work */
     uint64_t park, wake, start, yield; /* to sleep; to wake; from the waking to running; to give the core away */
     uint64_t create, heavy, interrupt; /* a thread; a heavy fence; what it costs each other core */
-    uint64_t slice;                    /* after which a core is taken from a thread if another waits for it */
-    uint32_t stores;                   /* stores that may be under way before a core waits */
+    uint64_t call, slack;              /* into the kernel for nothing; how late a sleep ends */
+    uint64_t slice, granularity; /* after which a core is taken from a thread if another waits for it; if that has
+                                          been woken there */
+    uint32_t stores;             /* stores that may be under way before a core waits */
     /* Of each level of caches, the first one first; 0 levels: the file says nothing of them. */
     uint32_t levels, capacity[SIM_LEVELS], ways[SIM_LEVELS]; /* KiB; lines of a set */
     uint32_t sharing[SIM_LEVELS], victim[SIM_LEVELS]; /* cores that share one; filled by what the one before drops */
@@ -84,6 +86,7 @@ struct sim_thread {
     uint32_t id, core, pinned;                                 /* SIM_NOWHERE: none */
     enum { SIM_RUNS, SIM_WAITS, SIM_SLEEPS, SIM_ENDED } state; /* waits: for a core */
     bool timed_out, joined;
+    bool woken;      /* waits for `core`, where it has been woken */
     uint64_t since;  /* has had its core since */
     uint64_t there;  /* the line of the access that is being charged is under way, and here at; 0: it is not */
     uint64_t waited; /* for that, so far */
@@ -120,7 +123,7 @@ void sim_drain(void); /* charge what is noted: before what others can see and wh
 struct sim_thread *sim_create(void *(*fn)(void *), void *arg);
 void *sim_join(struct sim_thread *t);
 int sim_sleep(const void *word, uint64_t deadline); /* 0: woken, else ETIMEDOUT */
-unsigned sim_wake(const void *word, unsigned n);
+void sim_wake(const void *word, unsigned n);        /* charges what that costs */
 void sim_pin(unsigned core);
 void sim_yield(void);
 void sim_interrupt(void); /* every other core that runs something, for machine.interrupt */
@@ -149,6 +152,11 @@ static inline void sim_charge(uint64_t cost)
     sim_arrive();
     sim_now += cost;
 }
+
+/* ---- tls.c: what a program's thread-locals are ---- */
+
+void sim_tls_open(void);
+void sim_tls_close(struct sim_thread *t); /* its number is another thread's now */
 
 /* ---- lines.c: memory, and who has it ---- */
 

@@ -60,6 +60,19 @@ void probe_spin(unsigned spins)
     tn_spin_wait(&spins);
 }
 
+static _Atomic(uint32_t) bed;
+
+void probe_sleep(void)
+{
+    tn_park(&bed, bed, UINT64_MAX);
+}
+
+void probe_wake(void)
+{
+    bed++;
+    tn_unpark(&bed, 1);
+}
+
 bool probe_worst_is(const char *name)
 {
     uintptr_t line;

@@ -14,6 +14,8 @@ unsigned long probe_transfers(void);   /* lines taken from another core, by all 
 void probe_heavy(void);                /* a heavy fence */
 void probe_clock(void);                /* a look at it through the seam */
 void probe_spin(unsigned spins);       /* a breath there, after so many */
+void probe_sleep(void);                /* there, until somebody wakes it */
+void probe_wake(void);                 /* who sleeps so, or nobody */
 bool probe_worst_is(const char *name); /* is this the variable whose line was waited for most? */
 int probe_failures(void);
 

@@ -32,11 +32,14 @@ PROGRAM = "calibrate"
 INVOCATIONS = 5
 #: a lower quartile that is farther than this above the least, relative to it, is no measurement
 NOISE = 0.7
+#: and a fit that is farther off, by the median of its kernels, says little of an instruction
+FIT = 0.15
 #: nor is a time of more than so many of the default machine's figures
 BELIEF = 100
+POOR = "its kernels do not fit one figure"
 WORK = ("work_list", "work_hash", "work_heap", "work_parse", "work_call")
 #: solved in this order, each with those before it in force; the kernel has the figure's name
-SOLVED = ("clock", "pause", "atomic", "fence", "malloc", "yield", "park", "transfer", "wake", "start",
+SOLVED = ("clock", "pause", "atomic", "fence", "malloc", "yield", "park", "call", "transfer", "wake", "start",
           "create", "heavy", "interrupt")
 #: what a kernel gives directly
 DIRECT = ("memory", "slice")
@@ -242,8 +245,11 @@ class Calibration:
         rows = [tuple((count[n][k] - count[""][k]) / 0.1 / time[k] for n in base) for k in there]
         x, y = least(rows)
         errors = [abs(a * x + b * y - 1) for a, b in rows]
-        said = f"error over {len(there)} kernels: median {100 * statistics.median(errors):.0f} %, greatest " \
-               f"{100 * max(errors):.0f} % [M]"
+        error = statistics.median(errors)
+        said = f"error over {len(there)} kernels: median {100 * error:.0f} %, greatest {100 * max(errors):.0f} % [M]"
+        if error > FIT:
+            self.notes.append(f"instruction: {POOR} ({100 * error:.0f} %, at most {100 * FIT:.0f} % is good): what is "
+                              "simulated with it is off by as much; calibrate again when nothing else runs")
         self.machine.figures["instruction"] = Figure(x, said)
         self.machine.figures["hit"] = Figure(y, "with `instruction`, by the same kernels [M]")
 
@@ -251,6 +257,8 @@ class Calibration:
         """Linear in the figure: two simulated runs tell."""
         start = self.machine.figures[name].value
         guess = float(start[0] if isinstance(start, list) else start) or 1.0
+        if name == "interrupt":                     # twice the guess must leave the other core some of a fence's time
+            guess = min(guess, self.machine.figures["heavy"].value / 4)
         time = measured(samples, name, self.notes, BELIEF * guess)
         if time is None:
             return
@@ -335,6 +343,9 @@ def calibrate(root: Path, run: Run, scratch: Path, processors: list[int] | None 
         out.solve(name, samples)
     out.layers(cores, layers, passes)
     out.caches(caches)
+    slack = environment.number("/proc/self/timerslack_ns")
+    if slack is not None:
+        out.machine.figures["slack"] = Figure(slack, "of this process's timers [S]")
     out.notes.append("not measurable from here: " + ", ".join(
         k for k, f in out.machine.figures.items() if f.comment.endswith("[D]") and k not in SOLVED + DIRECT))
     date = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
@@ -367,7 +378,7 @@ def main(root: Path, builder: Builder) -> int:
     file = write(root, done.machine)
     print(done.machine.text(), end="")
     print(f"written to {file}")
-    noisy = [n for n in done.notes if "noisy" in n]
-    if noisy:
-        say(f"{len(noisy)} figures were too noisy and are defaults: calibrate again when nothing else runs")
-    return INCOMPLETE if noisy else 0
+    bad = [n.split(":")[0] for n in done.notes if "too noisy" in n or POOR in n]
+    if bad:
+        say(f"not to be relied on: {', '.join(bad)} (the file's notes say why): calibrate again when nothing else runs")
+    return INCOMPLETE if bad else 0

@@ -196,6 +196,11 @@ static double park_call(uint64_t ops) /* into the kernel and back: the word has 
     TIMED(tn_park(&bed, 1 + atomic_load_explicit(&bed, memory_order_relaxed), UINT64_MAX));
 }
 
+static double wake_nobody(uint64_t ops)
+{
+    TIMED(tn_unpark(&bed, 1));
+}
+
 static void *nothing(void *arg)
 {
     return arg;
@@ -440,6 +445,7 @@ static const struct micro_case cases[] = {
     {"malloc", "malloc and free", 1, 1, malloc_free},
     {"yield", "sched_yield without others", 1, 1, sched_give},
     {"park", "into the kernel to sleep, and back since it is not to be", 1, 1, park_call},
+    {"call", "a wake that finds nobody", 1, 1, wake_nobody},
     {"create", "a thread, made and joined", 1, 1, thread_life},
     {"slice", "two hogs on one core: how long one keeps it", 1, 1, share},
 #if !defined(TENTER_SIMULATED)

@@ -18,7 +18,7 @@ from experiments.runner.errors import Stop
 
 TRUE = {"instruction": 0.2, "hit": 0.5, "memory": 90.0, "atomic": 7.0, "fence": 9.0, "pause": 21.0, "clock": 31.0,
         "malloc": 12.0, "park": 900.0, "wake": 1700.0, "start": 4000.0, "yield": 700.0, "create": 20000.0,
-        "heavy": 2500.0, "interrupt": 800.0, "slice": 2.5e6, "transfer": 40.0}
+        "heavy": 2500.0, "interrupt": 800.0, "slice": 2.5e6, "transfer": 40.0, "call": 250.0}
 
 
 def kernels(figure: dict[str, Any]) -> dict[str, float]:
@@ -26,10 +26,10 @@ def kernels(figure: dict[str, Any]) -> dict[str, float]:
     get = {k: v[0] if isinstance(v, list) else v for k, v in figure.items()}
     work = {"work_list": (10, 4), "work_hash": (20, 3), "work_heap": (60, 9), "work_parse": (12, 5), "work_call": (40, 14)}
     return {**{k: a * get["instruction"] + b * get["hit"] for k, (a, b) in work.items()},
-            **{k: get[k] + get["hit"] for k in ("atomic", "fence", "pause", "clock", "yield", "park", "heavy")},
+            **{k: get[k] + get["hit"] for k in ("atomic", "fence", "pause", "clock", "yield", "park", "call", "heavy")},
             "malloc": 2 * get["malloc"] + 3, "transfer": 4 * get["transfer"] + 3 * get["instruction"],
             "wake": get["wake"] + get["clock"], "start": get["wake"] + get["start"] + get["clock"],
-            "create": get["create"] + get["start"] + get["park"], "interrupt": get["interrupt"],
+            "create": get["create"] + get["start"] + get["park"], "interrupt": min(get["interrupt"], get["heavy"]),
             "memory": get["memory"], "slice": get["slice"]}
 
 
@@ -78,6 +78,34 @@ class Solving(unittest.TestCase):
         figure, text = self.calibrated(Fake(missing=calibrate.WORK))
         self.assertIn("fewer than three work kernels", text)
         self.assertEqual(figure["instruction"], calibrate.defaults(ROOT)["instruction"])
+
+    def test_quick_fence(self) -> None:
+        """What a heavy fence costs others is found too where it takes less than the default's interruption."""
+        with mock.patch.dict(TRUE, heavy=600.0, interrupt=200.0):
+            figure, _text = self.calibrated(Fake())
+        self.assertAlmostEqual(figure["interrupt"] / 200, 1, delta=0.03)
+
+    def test_poor_fit(self) -> None:
+        """Kernels that one figure for an instruction does not fit: the file says so, and so does the exit code."""
+        class Odd(Fake):
+            def __call__(self, machine: Path | None, args: list[str]) -> calibrate.Samples:
+                said = super().__call__(machine, args)
+                for name, factor in (("work_list", 2.0), ("work_parse", 0.4), ("work_call", 1.8)):
+                    if machine is None and name in said:
+                        said[name] = [factor * x for x in said[name]]
+                return said
+        _figure, text = self.calibrated(Odd())
+        self.assertRegex(text, r"(?m)^# Note: instruction: its kernels do not fit one figure \(\d+ %, at most 15 % is good\)")
+        done = mock.Mock(machine=mock.Mock(text=lambda: text), notes=[text])
+        done.notes = [line[8:] for line in text.splitlines() if line.startswith("# Note: instruction")]
+        said: list[str] = []
+        built = mock.Mock(programs={calibrate.PROGRAM: Path("x")})
+        with mock.patch.multiple(calibrate, build=lambda *_: built, calibrate=lambda *_: done, write=lambda *_: Path("y"),
+                                 say=said.append), mock.patch("builtins.print"):
+            self.assertEqual(calibrate.main(ROOT, mock.Mock()), 3)
+        self.assertIn("not to be relied on: instruction ", said[0])
+        _figure, text = self.calibrated(Fake())
+        self.assertNotIn("do not fit", text)
 
     def test_slow_transfer(self) -> None:
         """Lines that take longer than the default's from the farthest core."""
