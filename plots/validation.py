@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Simulated against measured time, as a ratio with its interval for each point (docs/simulating.md)."""
+"""Simulated against measured time, as a ratio with its range for each point (docs/simulating.md)."""
 from __future__ import annotations
 
 import sys
@@ -25,8 +25,8 @@ def draw(path: Path, out: Path) -> None:
     found = validation.points(tidy.load(path))
     if not found:
         raise style.NoData(f"nothing in {path} was both simulated and measured")
-    notes = ["Simulated over measured time, median over blocks with its 95 % interval; 1 is right, the band is the aim. "
-             "w: workers.", *validation.summary(found)]
+    notes = ["Simulated over the lower quartile of the measured times; the bars are of the least and the greatest of the blocks; 1 is "
+             "right, the band is the aim. w: workers.", *validation.summary(found)]
     fig, (ax,) = style.page(1, style.PAGE, notes, legend_rows=0, height=0.35 + 0.115 * len(found), left=2.2)
     for y, p in enumerate(found):
         colour = style.colour(p.series) if p.series else "#000000"

@@ -49,12 +49,26 @@ class Judged(unittest.TestCase):
         frame = self.load(rows({"a": 100.0, "b": 200.0, "c": 400.0}, {"a": 110.0, "b": 180.0, "c": 800.0}))
         found = validation.points(frame)
         self.assertEqual([p.metric for p in found], ["a", "b", "c"])
-        for p, ratio in zip(found, (1.1, 0.9, 2.0)):
+        for p, ratio in zip(found, (1.1 / 0.965, 0.9 / 0.965, 2.0 / 0.965)):
             self.assertAlmostEqual(p.ratio.value, ratio, delta=0.05)
             self.assertTrue(p.ratio.low < p.ratio.value < p.ratio.high)
+            self.assertAlmostEqual(p.ratio.high, p.simulated / p.measured[1])
+            self.assertAlmostEqual(p.ratio.low, p.simulated / p.measured[2])
         self.assertLess(validation.median_error(found), validation.AIM)
         self.assertEqual(validation.rankings(found), (3, []))
         self.assertIn("3 of 3 pairs", " ".join(validation.summary(found)))
+
+    def test_noise_only_adds(self) -> None:
+        """Blocks in which something else ran do not move a point, nor a ranking, as long as a quarter of them was quiet."""
+        made = rows({"a": 100.0, "b": 150.0}, {"a": 100.0, "b": 150.0}, noise=0.0)
+        for row in made:
+            if row["build"]["runtime"] == "native" and row["block"] > 2:
+                row["samples"][0]["value"] *= 10
+        a, b = validation.points(self.load(made))
+        self.assertEqual((a.measured, a.ratio.value, b.ratio.value), ((100.0, 100.0, 1000.0), 1.0, 1.0))
+        self.assertEqual(a.error, 0)
+        self.assertEqual(validation.quiet(pd.Series([1.0, 2.0, 3.0, 4.0, 5.0]), "1/s"), 4.0)
+        self.assertEqual(validation.quiet(pd.Series([1.0, 2.0, 3.0, 4.0, 5.0]), "ns"), 2.0)
 
     def test_wrong_ranking(self) -> None:
         """Told where the difference is clear; no pair where the measured ranges overlap."""
