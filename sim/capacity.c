@@ -9,8 +9,9 @@
  * drops, and a hit takes the line out of it (exclusive). The least recently used of a set goes first; what another core has
  * taken away has left its place free. To write back costs nothing: it is behind the core's back.
  *
- * A set of the first level is chosen by the address. The others see physical addresses: a page lies somewhere, the same
- * in each run.
+ * A set is chosen by the line's number, which it gets when it is first brought to a core: nothing depends on addresses. Of
+ * what the program has mapped a page is numbered, and with it its lines in their order, as a page lies in one place. Of the
+ * program's data each line is, since where the linker has put it says nothing. The outer levels scatter pages.
  */
 #define _GNU_SOURCE
 #include "sim.h"
@@ -47,11 +48,36 @@ void sim_capacities_open(void)
     }
 }
 
+enum { PAGE_LINES = 64 };
+
+static uint32_t new_page(void)
+{
+    static uint32_t pages;
+    return pages += PAGE_LINES;
+}
+
+static void number(uint32_t line)
+{
+    static uint32_t data; /* the number of the next line of data; at the end of a page: it needs one */
+    uint32_t first = line;
+    if (sim_lines[line].number != 0)
+        return;
+    if (sim_is_block((const void *)((uintptr_t)line * SIM_LINE))) {
+        first = line / PAGE_LINES * PAGE_LINES;
+        if (sim_lines[first].number == 0)
+            sim_lines[first].number = new_page();
+    } else {
+        data = data % PAGE_LINES == 0 ? new_page() : data;
+        sim_lines[first].number = data++;
+    }
+    sim_lines[line].number = sim_lines[first].number + (line - first);
+}
+
 static uint32_t *set_of(const struct level *v, uint32_t core, uint32_t line)
 {
-    uint64_t at = line;
+    uint64_t at = sim_lines[line].number;
     if (v != levels) /* page * a large odd number: where the page lies */
-        at = (line / 64 * UINT64_C(0x9e3779b97f4a7c15) >> 36) * 64 + line % 64;
+        at = (at / PAGE_LINES * UINT64_C(0x9e3779b97f4a7c15) >> 36) * PAGE_LINES + at % PAGE_LINES;
     return v->lines + ((uint64_t)(core / v->sharing) * v->sets + at % v->sets) * v->ways;
 }
 
@@ -136,6 +162,7 @@ bool sim_at_hand(uint32_t core, const struct sim_line *l)
 uint64_t sim_reach(uint32_t core, const struct sim_line *l)
 {
     uint32_t line = (uint32_t)(l - sim_lines), found = 0;
+    number(line);
     if (sim_at_hand(core, l))
         return 0;
     for (found = 1; found < sim_machine.levels; found++) {

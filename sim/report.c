@@ -65,7 +65,7 @@ static void describe(uintptr_t line, char *text, size_t room)
         if (variable != NULL)
             snprintf(text, room, "byte %zu of the variable %s", offset, variable);
         else
-            snprintf(text, room, "data of the program at %#" PRIxPTR, line);
+            snprintf(text, room, "data of the program without a name");
         return;
     }
     if (from == 0) {

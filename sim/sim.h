@@ -165,6 +165,7 @@ struct sim_line {
     uint64_t sharers[SIM_CORES / 64]; /* cores that have it */
     uint64_t stall;                   /* what all have waited for it */
     uint32_t transfers;               /* from one core to another */
+    uint32_t number;                  /* by first touch; only with --capacities; 0: none yet */
     uint16_t owner;                   /* 1 + the core that alone has it, and may write; 0: none */
 };
 _Static_assert(sizeof(struct sim_line) == 64, "one line for one");

@@ -144,19 +144,21 @@ def waiting(rows: pd.DataFrame, name: str) -> str:
 
 # -- the size of a run ----------------------------------------------------------------------------
 
-def of_one_size(frame: pd.DataFrame, factor: str | None,
+def of_one_size(frame: pd.DataFrame, factor: str | None, sizes: int = 1,
                 metric: str = "throughput") -> tuple[pd.DataFrame, list[str]]:
     """Without the points that show whether the size (`factor`) matters, and what they show.
 
-    The size of a run is the one that most of its points have."""
-    if factor is None or factor not in frame or frame[factor].nunique() < 2:
+    The size of a run is the one that most of its points have, or the two where a row compares two
+    (`sizes`), of which the greater is the one that may be too small."""
+    if factor is None or factor not in frame or frame[factor].nunique() <= sizes:
         return frame, []
-    size = frame.drop_duplicates("cell")[factor].value_counts().index[0]
+    kept = frame.drop_duplicates("cell")[factor].value_counts().index[:sizes]
+    size = max(kept)
     good, said = tidy.usable(frame), []
     good = good[good["metric"].eq(metric)]
     keys = tidy.varying_factors(good, [c for c in good.columns if c not in tidy.HEAD + tidy.TAIL],
                                 (factor,))
-    for at, part in good[good[factor].ne(size)].groupby([factor, *keys]):
+    for at, part in good[~good[factor].isin(kept)].groupby([factor, *keys]):
         same = good[good[factor].eq(size)]
         for key, value in zip(keys, at[1:]):
             same = same[same[key].eq(value)]
@@ -165,4 +167,4 @@ def of_one_size(frame: pd.DataFrame, factor: str | None,
             where = ", ".join(f"{k} {v}" for k, v in zip(keys, at[1:]))
             said.append(f"{metric} with {factor} {at[0]:g} over that with {size:g}, {where}: "
                         f"{interval_text(ratio)}")
-    return frame[frame[factor].eq(size)], said
+    return frame[frame[factor].isin(kept)], said

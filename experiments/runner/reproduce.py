@@ -156,7 +156,8 @@ def judge(row: dict[str, Any], folder: Path, names: list[str], keep: bool) -> di
     programs = sorted(set(frame["program"].dropna().astype(str)))
     drawn = figures.draw_all(names, programs, table, keep)
     simulated = frame["runtime"].eq("simulate").any()
-    judged_by, sizes = points.of_one_size(frame, row.get("insensitive"))
+    judged_by, sizes = points.of_one_size(frame, row.get("insensitive"),
+                                          row.get("sizes", 1))
     said = {
         "schema": 1, "row": row["id"], "source": row["source"], "results": str(folder),
         "mode": "model" if computed else "sim" if simulated else "native", "cores": prov.get("cores"), "machine": prov.get("machine"),

@@ -80,8 +80,18 @@ void bench_json_value(const struct bench_option *o)
 
 /* ---- what the binary is ---- */
 
+/* What a simulated program is not charged for: how long its file is must not change what it does. */
+#if defined(__has_attribute)
+#if __has_attribute(no_sanitize_coverage)
+#define UNSEEN __attribute__((noinline, no_sanitize_thread, no_sanitize_coverage))
+#endif
+#endif
+#ifndef UNSEEN
+#define UNSEEN
+#endif
+
 /* FNV-1a over the executable. */
-static uint64_t own_id(void)
+UNSEEN static uint64_t own_id(void)
 {
     uint64_t h = 0xcbf29ce484222325u;
     unsigned char part[4096];

@@ -312,6 +312,34 @@ class Runs(unittest.TestCase):
                 self.assertEqual(json.dumps(first), json.dumps(again))
                 self.assertNotEqual(first["samples"], other["samples"])
 
+    def test_linked_otherwise(self) -> None:
+        """Nothing depends on where the linker puts files: the same again, byte by byte, with them in the opposite order."""
+        self.record("--cores", "2", *SMALL)         # it is built
+        folder = MesonBuilder(ROOT).folder(Variant.of({"runtime": "sim", "schedulers": "fifo"}))
+        objects = [str(p.relative_to(folder)) for p in (folder / "experiments/workloads/packet.p").glob("*.o")]
+        for library in ("experiments/workloads/libpacket_common.a", "experiments/workloads/libbench.a", "core/libtenter.a",
+                        "core/libsim.a"):
+            said = subprocess.run(["ar", "t", library], cwd=folder, text=True, capture_output=True, check=True, timeout=60)
+            objects += [name for name in said.stdout.split() if name not in objects]
+        with tempfile.TemporaryDirectory() as there:
+            for way, order in (("to", objects), ("fro", objects[::-1])):
+                (Path(there) / way).mkdir()         # of one length, as argv[0] is: programs read it
+                subprocess.run(["cc", "-o", f"{there}/{way}/packet", *order, "-no-pie", "-pthread", "-lm", "-ldl"], cwd=folder,
+                               check=True, timeout=300)
+            for capacities in ("0", "1"):
+                found = []
+                for way in ("to", "fro"):
+                    env = {**os.environ, "TENTER_MACHINE": str(ROOT / sim.MACHINES / "epyc7702x2.yaml"), "TENTER_CORES": "16",
+                           "TENTER_CAPACITIES": capacities}
+                    done = subprocess.run(["packet", *SMALL[1:], "--json"], executable=f"{there}/{way}/packet", env=env, text=True,
+                                          capture_output=True, check=True, timeout=300)
+                    said_of = json.loads(done.stdout)
+                    del said_of["binary"]["id"], said_of["sim"]["host"]
+                    for line in said_of["sim"]["lines"]:
+                        del line["at"], line["pc"]  # which `./tenter sim` makes the name of a field of
+                    found.append(json.dumps(said_of))
+                self.assertEqual(found[0], found[1], f"capacities={capacities}")
+
     def test_256(self) -> None:
         """The most that a machine may have, as cores and as threads of half as many: the same again, byte by byte."""
         with tempfile.TemporaryDirectory() as folder:
