@@ -32,8 +32,11 @@ VARIANTS: dict[str, list[str]] = {
     "preemption": ["-Dpreemption=true"],  # every 60 us, where the library is not linked in
     "debug": ["-Dbuildtype=debug"],
     "lto": ["-Doptimization=3", "-Db_lto=true"],
-    "thread": ["-Dsanitize=thread"],  # and migration at each wait, as with
+    "forced": ["-Dforce_migration=enabled"],
+    "thread": ["-Dsanitize=thread"],  # with migration forced, so that all goes through the shared queue; and without:
+    "thread-local": ["-Dsanitize=thread", "-Dforce_migration=disabled"],  # local queues, which others steal from
     "address": ["-Dsanitize=address"],
+    "address-local": ["-Dsanitize=address", "-Dforce_migration=disabled"],
     "clang": ["-Dtimers=wheel"],
     "clang-lock": ["-Dsuspension=lock", "-Ddead=utility", "-Dstacks=malloc", "-Dcontext=ucontext"],
 }
@@ -113,7 +116,9 @@ def _variant(root: Path, name: str) -> dict[str, int]:
             except Stop as problem:
                 say(f"variant {name}: {problem}")
                 return {"passed": 0, "failed": 1, "skipped": 0}
-    return _meson(folder, ["--suite", "fast", "--no-suite", "once"], any("sanitize" in o for o in VARIANTS[name]), True)
+    # One that differs in where fibres wait only: for the suite of all modules. The others go by orders and by time.
+    suite = ["conformance", "--no-suite", "stress"] if name.endswith("-local") else ["fast"]
+    return _meson(folder, ["--suite", *suite, "--no-suite", "once"], any("sanitize" in o for o in VARIANTS[name]), True)
 
 
 def _scripts(root: Path) -> list[list[str]]:

@@ -20,6 +20,7 @@ NOT_COMPARED: dict[str, dict[str, str]] = {"schedulers": {}, "schedulers-sim": {
 #: What no experiment has, and why.
 NOT_MEASURED = {
     "sanitize": "sends every fibre through the shared queue: no price, but another thing",
+    "force_migration": "the same, without a sanitizer too",
     "tests": "says what is built, not how",
     "workloads": "says what is built, not how",
 }
