@@ -462,6 +462,7 @@ void sim_interrupt(void)
         if (t == NULL || t == sim_me)
             continue;
         t->clock += sim_machine.interrupt;
+        sim_interrupted(t, sim_machine.interrupt);
         put(t, t->clock);
     }
     sim_limit = limit();

@@ -280,9 +280,10 @@ struct sim_account {
         kernel;      /* of a thread: had a core; of that, waited for lines; in what the kernel costs */
     uint32_t worker; /* 1 + its index; 0: it is none */
 };
-uint32_t sim_account(uint32_t i, struct sim_account *to); /* of the i-th thread; how many there are */
-void sim_kernel(uint64_t cost);                           /* as sim_charge(), for what the kernel does */
-void sim_worker(uint32_t index);                          /* the thread is a worker */
+uint32_t sim_account(uint32_t i, struct sim_account *to);        /* of the i-th thread; how many there are */
+void sim_kernel(uint64_t cost);                                  /* as sim_charge(), for what the kernel does */
+void sim_interrupted(const struct sim_thread *t, uint64_t cost); /* the kernel has done that while it ran */
+void sim_worker(uint32_t index);                                 /* the thread is a worker */
 void sim_on_core(const struct sim_thread *t);
 void sim_off_core(const struct sim_thread *t);
 

@@ -31,6 +31,11 @@ void sim_kernel(uint64_t cost)
     account_of(sim_me)->kernel += cost;
 }
 
+void sim_interrupted(const struct sim_thread *t, uint64_t cost)
+{
+    account_of(t)->kernel += cost;
+}
+
 void sim_worker(uint32_t index)
 {
     account_of(sim_me)->worker = index + 1;

@@ -73,6 +73,13 @@ void probe_wake(void)
     tn_unpark(&bed, 1);
 }
 
+unsigned long probe_kernel(void)
+{
+    struct sim_account a = {0};
+    sim_account(sim_me->id, &a);
+    return a.kernel / SIM_PS;
+}
+
 bool probe_worst_is(const char *name)
 {
     uintptr_t line;

@@ -17,6 +17,7 @@ void probe_spin(unsigned spins);       /* a breath there, after so many */
 void probe_sleep(void);                /* there, until somebody wakes it */
 void probe_wake(void);                 /* who sleeps so, or nobody */
 bool probe_worst_is(const char *name); /* is this the variable whose line was waited for most? */
+unsigned long probe_kernel(void);      /* what this thread has spent in the kernel */
 int probe_failures(void);
 
 #endif

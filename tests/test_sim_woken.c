@@ -24,7 +24,9 @@ static void *is_woken(void *arg)
 static void *hogs(void *arg)
 {
     probe_until(60000);
-    probe_expect(60000, "who has woken nobody keeps its core");
+    probe_expect(60060, "who has woken nobody keeps its core, and is interrupted by a heavy fence");
+    if (probe_kernel() != 60)
+        probe_expect(0, "which counts as the kernel's time");
     return arg;
 }
 
@@ -46,6 +48,7 @@ int main(void)
     probe_expect(21549, "a thread keeps its core for the granularity, here 3000");
     probe_until(21600);
     probe_expect(22640, "and not longer");
+    probe_heavy();
     pthread_join(t, NULL);
     pthread_join(hog, NULL);
     probe_until(70000);

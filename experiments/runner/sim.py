@@ -89,6 +89,10 @@ def split(argv: list[str]) -> tuple[list[str], list[str]]:
 def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> int:
     ours, rest = split(argv)
     args = parser().parse(ours)
+    given = [word.split("=")[0] for word in ours if word.startswith("--")]
+    for option in given:
+        if given.count(option) > 1:
+            raise Stop(f"sim: {option} is given twice")
     there = machines(root)
     if args.list:
         output.write("-", "".join(f"{name:<14} {about}\n" for name, about in there.items()))

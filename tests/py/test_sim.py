@@ -51,6 +51,8 @@ class Machines(unittest.TestCase):
                            (["packt"], "no workload 'packt' (nearest: packet"),
                            (["--cores", "0", "packet"], "at least 1"), ([], "which workload?"),
                            (["--trafic", "x.png", "packet"], "nearest: --traffic"),
+                           (["--cores", "2", "--cores=4", "packet"], "--cores is given twice"),
+                           (["--smt", "--smt", "packet"], "--smt is given twice"),
                            (["--core", "1", "packet"], "unknown option --core (nearest: --cores)"),
                            (["--scheduler", "", "packet"], "names no module"),
                            (["--calibrate", "packet"], "takes no workload ('packet')"),
