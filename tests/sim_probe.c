@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "sim_probe.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../core/platform.h"
 #include "../sim/sim.h"
@@ -87,6 +89,13 @@ bool probe_worst_is(const char *name)
     sim_drain();
     const char *found = sim_lines_worst(&line, 1) == 1 ? sim_variable(line, &offset) : NULL;
     return found != NULL && strcmp(found, name) == 0;
+}
+
+bool probe_guards(unsigned n)
+{
+    enum { STRIDE = 8192, GUARD_INSTALL = 102 };
+    char *base = tn_map((size_t)n * STRIDE);
+    return base != NULL && (madvise(base, STRIDE, GUARD_INSTALL) != 0 || tn_guard(base, STRIDE, n) == 0);
 }
 
 int probe_failures(void)

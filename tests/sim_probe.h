@@ -18,6 +18,7 @@ void probe_sleep(void);                /* there, until somebody wakes it */
 void probe_wake(void);                 /* who sleeps so, or nobody */
 bool probe_worst_is(const char *name); /* is this the variable whose line was waited for most? */
 unsigned long probe_kernel(void);      /* what this thread has spent in the kernel */
+bool probe_guards(unsigned n);         /* are there so many? Or the host has guards that are a mapping each */
 int probe_failures(void);
 
 #endif

@@ -458,6 +458,8 @@ static int costs(void)
     probe_expect(10700, "to make a thread");
     pthread_join(t, NULL);
     serving();
+    if (!probe_guards(40000)) /* twice that is more mappings than Linux gives a process */
+        probe_expect(0, "stacks have guards, however many there are");
     return probe_failures();
 }
 
