@@ -241,7 +241,7 @@ static bool add_read(unsigned t)
     struct slot *s = &g->slot[e];
     s->loc = loc;
     s->reads = true;
-    s->weak = q->weak && run_options.spurious_cas;
+    s->weak = q->weak && run_options.spurious_cas && graph_may_fail(g, e);
     if (bottom != NIL) {
         s->cause = g->slot[bottom].cause;
         s->since = g->slot[bottom].since;

@@ -379,6 +379,15 @@ struct effect effect_of(const struct slot *e, uint64_t old, unsigned choice)
     return f;
 }
 
+bool graph_may_fail(const struct frame *g, uint16_t e)
+{
+    const struct slot *me = &g->slot[e];
+    for (const struct slot *s = me; s-- != g->slot;)
+        if (s->kind == EVENT && s->tid == me->tid && s->loc == me->loc && s->op == OP_CAS_WEAK)
+            return s->writes || s->old != s->expect;
+    return true;
+}
+
 const char *op_name(unsigned op)
 {
     static const char *const names[] = {

@@ -153,6 +153,9 @@ static inline bool graph_newer(const struct frame *g, uint16_t w, uint16_t botto
     return write_time(g, w) > bottom && (g->slot[bottom].cause == NIL || graph_caused(g, w, bottom));
 }
 
+/* Whether the exchange at e may fail for no reason: not if its thread's last one at that location has. Who then tries again
+ * may do so any number of times, and if its turns write, no wait is seen in that: each would be another execution. */
+bool graph_may_fail(const struct frame *g, uint16_t e);
 uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid);
 void graph_co_insert(struct frame *g, uint16_t w, uint16_t after); /* NIL: as the first */
 void graph_co_remove(struct frame *g, uint16_t w);

@@ -21,7 +21,10 @@ static void hangs(void)
 {
     if (in_ahead) /* that value leads to something else than a wait */
         in_op(0, 0, 0, 0, 0, OP_STOP * 8);
-    in_bug("unbounded loop", "a thread ran for %d s without an atomic operation", PATIENCE);
+    in_bug("unbounded loop",
+           "a thread ran for %d s without an atomic operation (a plain variable that another one is to change? it "
+           "may be read once)",
+           PATIENCE);
 }
 
 void watch_divert(void *context, void (*to)(void))

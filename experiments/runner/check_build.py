@@ -16,9 +16,11 @@ from .errors import UNSUPPORTED, USAGE, Stop
 from .progress import say
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Fixed: the instrumentation that the checker understands.  They come last, so that nothing undoes them.  Debian 12's
-#: addr2line names the wrong file for some lines of the DWARF that comes after 4.
-FLAGS = ["-O1", "-gdwarf-4", "-fno-builtin", "-fno-tree-vectorize", "-mcx16", "-fno-lto",
+#: Fixed: the instrumentation that the checker understands.  They come last, so that nothing undoes them.  What nobody needs is
+#: kept: a variable that is only written, a read whose value goes nowhere.  Debian 12's addr2line names the wrong file for some
+#: lines of the DWARF that comes after 4.
+FLAGS = ["-O1", "-fno-toplevel-reorder", "-fno-tree-dce", "-fno-tree-dse", "-gdwarf-4", "-fno-builtin", "-fno-tree-vectorize",
+         "-mcx16", "-fno-lto",
          "-fno-omit-frame-pointer", "-Wno-tsan", "-fsanitize=thread", "-fPIC",
          "-ftls-model=global-dynamic"]
 #: dscheck.h, and that it is the checker who compiles.
@@ -34,6 +36,9 @@ LINK = ["-rdynamic", "-ldl"]
 TRAINING = {"msq": ["-DNP=2", "-DNC=2"], "inc": ["-DN=3", "-DK=2"], "ttas": ["-DN=3"], "chaselev": ["-DNT=2"]}
 #: Lines of inline assembly that touch no memory.
 _HARMLESS = re.compile(r"\s*(#.*|\.loc .*|(pause|nop|rep;? *nop|yield|)\s*;?)\s*")
+
+#: What every atomic operation but a load and a plain store comes to, where it is not a call of the instrumentation's.
+_LOCKED = re.compile(r"^ *[0-9a-f]+:\t(lock .*|xchg .*\(.*|mfence.*)$", re.MULTILINE)
 
 
 def _run(command: list[str], what: str) -> str:
@@ -131,7 +136,7 @@ def image(files: list[Path], cflags: list[str], by: Path | None = None) -> Path:
     mine = f"{os.getpid()}.{threading.get_native_id()}"
     redefine = folder / f"redefine.{mine}"
     redefine.write_text("".join(f"{n} ex_{n}\n" for n, o in table.items() if o), encoding="utf-8")
-    objects, depends = [], folder / f"depends.{mine}"
+    objects = []
     key = hashlib.sha256("\0".join([*map(str, files), *cflags, mine]).encode())
     out = folder / f"{files[0].stem}-{key.hexdigest()[:12]}.so"
     flags = [f for f in cflags if f != "-Werror"]
@@ -141,11 +146,11 @@ def image(files: list[Path], cflags: list[str], by: Path | None = None) -> Path:
             objects.append(made)
             text = made.with_suffix(".s")
             objects.append(text)
-            _run(["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, "-MMD", "-MT", "it", "-MF", str(depends),
-                  "-S", str(file), "-o", str(text)], f"{file} does not compile")
+            compiles = ["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, str(file)]
+            _hidden(_run([*compiles, "-E"], f"{file} does not compile"))
+            _run([*compiles, "-S", "-o", str(text)], f"{file} does not compile")
             _inline(text, file)
             _run(["gcc", "-c", str(text), "-o", str(made)], f"{file} does not assemble")
-            _hidden(depends)
         made_of = [o for o in objects if o.suffix == ".o"]
         defined = _symbols(made_of, defined=True)
         for file, made in zip(files, made_of):
@@ -155,7 +160,6 @@ def image(files: list[Path], cflags: list[str], by: Path | None = None) -> Path:
               "-o", str(out)], "it does not link")
     finally:
         redefine.unlink(missing_ok=True)
-        depends.unlink(missing_ok=True)
         for made in objects:
             made.unlink(missing_ok=True)
     return out
@@ -185,6 +189,9 @@ def _hold(made: Path, file: Path, table: dict[str, str], defined: set[str], by: 
         raise Stop(f"{file}: the compiler has instrumented nothing in it (link-time optimisation, or a flag "
                    "that turns -fsanitize=thread off?)", UNSUPPORTED)
     known = {"_GLOBAL_OFFSET_TABLE_", "__tls_get_addr"}
+    locked = _LOCKED.search(_run(["objdump", "-d", "--no-show-raw-insn", str(made)], "objdump"))
+    if locked:
+        raise Stop(f"{file}: {' '.join(locked[1].split())}, which no instrumentation has seen", UNSUPPORTED)
     provided = _symbols([by], defined=True)
     for name in sorted(undefined - known):
         if name.startswith("__tsan_"):
@@ -192,7 +199,8 @@ def _hold(made: Path, file: Path, table: dict[str, str], defined: set[str], by: 
                 what = "arithmetic on an atomic of 16 bytes" if "atomic128" in name else name
                 raise Stop(f"{file}: {what} is not supported", UNSUPPORTED)
         elif name.startswith("__atomic_") and name not in table:
-            raise Stop(f"{file}: an atomic object of more than 16 bytes is not supported (it calls {name}())", UNSUPPORTED)
+            raise Stop(f"{file}: an atomic object of more than 16 bytes, or of a size that is no power of two, is not supported (it calls "
+                       f"{name}())", UNSUPPORTED)
         elif name not in table:
             raise Stop(f"{file}: it needs {name}, which none of the files defines and the explorer does not know", UNSUPPORTED)
 
@@ -205,10 +213,10 @@ def _inline(text: Path, file: Path) -> None:
                 raise Stop(f"{file}: inline assembly with '{' '.join(line.split())}', which is not instrumented", UNSUPPORTED)
 
 
-def _hidden(depends: Path) -> None:
-    """Functions that their author keeps from the instrumentation would be executed unseen."""
-    text = depends.read_text(encoding="utf-8").replace("\\\n", " ").partition(":")[2]
-    for word in re.findall(r"(?:\\[ \t]|\S)+", text):
-        name = re.sub(r"\\([ \t#:])", r"\1", word).replace("$$", "$")      # as make has it
-        if "no_sanitize" in Path(name).read_text(encoding="utf-8", errors="replace"):
-            raise Stop(f"{name}: an attribute no_sanitize, which hides code from the explorer", UNSUPPORTED)
+def _hidden(text: str) -> None:
+    """Functions that their author keeps from the instrumentation would be executed unseen.  The text is the preprocessor's."""
+    at = text.find("no_sanitize")
+    if at >= 0:
+        names = re.findall(r'^# \d+ "((?:[^"\\]|\\.)*)"', text[:at], re.MULTILINE)
+        name = re.sub(r"\\(.)", r"\1", names[-1])
+        raise Stop(f"{name}: an attribute no_sanitize, which hides code from the explorer", UNSUPPORTED)

@@ -39,14 +39,15 @@ def merge(args: argparse.Namespace) -> int:
     out["verdict"] = max((p["verdict"] for p in parts), key=worst.index)
     for key in ("executions", "blocked", "seconds"):
         out[key] = sum(p[key] for p in parts)
-    out["bound"], out["shard"] = None, None
+    out["bound"] = ", ".join(w for w in (out["bound"] or "").split(", ") if not w.startswith("part ")) or None
+    out["shard"] = None
     if out["verdict"] != "bug":
         seen = [set(p["unexecuted"]) for p in parts if p["unexecuted"] is not None]
         out["unexecuted"] = [x for x in parts[0]["unexecuted"] or [] if all(x in s for s in seen)]
         out["warnings"] = [] if any(not p["warnings"] for p in parts) else parts[0]["warnings"]
     answer = report.Answer(out["verdict"], {key: str(out[key]) for key in ("kind", "executions", "blocked", "seconds") if out[key]},
                            message=out["message"].removeprefix(f"{out['kind']}: "), unexecuted=out["unexecuted"])
-    lines = [f"{report.count(len(parts), 'part')}: {run.line(answer, None, args)}",
+    lines = [f"{report.count(len(parts), 'part')}: {run.line(answer, out['bound'], args)}",
              *(f"  warning: {w}" for w in out["warnings"]), *(f"  {n}" for n in report.notes(answer))]
     outputs: list[tuple[str, str | bytes]] = [] if args.json == "-" else [("-", "\n".join(lines) + "\n")]
     if args.json:

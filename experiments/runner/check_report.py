@@ -305,6 +305,8 @@ def warnings(answer: Answer) -> list[str]:
     """What makes an answer worth less than it seems."""
     if answer.verdict != "ok" and "bounded" not in answer.values:
         return []
+    if answer.number("executions") == 0 and answer.number("blocked") == 0:
+        return ["no execution came to its end: in each an assumption failed"]
     if answer.number("threads") < 2:
         return ["it has only one thread: there is nothing to interleave"]
     if answer.number("conflicts") == 0:

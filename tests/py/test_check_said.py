@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -14,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 # pylint: disable=wrong-import-position
 from checking import HEAD, Checking  # noqa: E402
 
-from experiments.runner import check  # noqa: E402
+from experiments.runner import check, check_build  # noqa: E402
 from experiments.runner.errors import Stop  # noqa: E402
 
 #: The tagged stack of every textbook, with an atomic of 16 bytes; TAG 0 is the one without a tag.
@@ -164,6 +166,45 @@ int main(void) { q = malloc(4); atomic_init(q, 0); go(a, b); return 0; }""", hea
         self.assertEqual((code, answer["verdict"]), (77, "unsupported"))
         self.assertIn("no_sanitize", answer["message"])
         self.assertIn("hidden.h", answer["message"])
+        pasted = self.program("""#define PASTE(a, b) a##b\nstatic int x; __attribute__((PASTE(no_sani, tize)("thread")))
+            static void hidden(void) { x++; } static void *a(void *p) { hidden(); return p; } int main(void) { go(a, a); return 0; }""")
+        self.assertIn("no_sanitize", self.run_check(pasted)[1]["message"])
+
+    def test_locked_code_is_refused(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder) / "made.o"
+            for text, good in (("lock incl x(%rip)", False), ("xchg %eax, x(%rip)", False), ("mfence", False), ("incl x(%rip)", True)):
+                subprocess.run(["gcc", "-c", "-x", "assembler", "-", "-o", str(made)], input=f"{text}\ncall __tsan_func_exit\n"
+                               ".bss\nx: .long 0\n", text=True, check=True)
+                if good:
+                    check_build._hold(made, made, {}, set(), check_build.checker())
+                else:
+                    with self.assertRaisesRegex(Stop, "no instrumentation has seen"):
+                        check_build._hold(made, made, {}, set(), check_build.checker())
+
+    def test_what_nobody_needs_is_kept(self) -> None:
+        """A variable that is only written, a read that goes nowhere: the compiler may drop neither."""
+        for text in ("""static int x; static atomic_int go_on; static void *a(void *p) { go_on = 1; x = 1; return p; }
+                     static void *b(void *p) { if (go_on) x = 2; return p; } int main(void) { go(a, b); return 0; }""",
+                     """static atomic_int x; static void *a(void *p) { x = 1; return p; } static void *b(void *p) {
+                     int y = *(int *)&x; (void)y; return p; } int main(void) { go(a, b); return 0; }"""):
+            self.assertEqual(self.run_check(self.program(text))[1]["kind"], "data race")
+        kept = self.program("static int *p; int main(void) { p = malloc(4); return 0; }")
+        self.assertEqual(self.run_check(kept)[1]["verdict"], "ok", "something points to it")
+
+    def test_no_execution_was_whole(self) -> None:
+        _, answer, _ = self.run_check(self.program("""void __VERIFIER_assume(int); static atomic_int x; static void *a(void *p) {
+            x = 1; __VERIFIER_assume(0); return p; } int main(void) { go(a, a); return 0; }"""))
+        self.assertEqual(answer["executions"], 0)
+        self.assertIn("an assumption failed", answer["warnings"][0])
+
+    def test_what_was_taken_for_granted(self) -> None:
+        file = self.program("""static atomic_int x; static void *a(void *p) { int v = x, n = 0; while (!atomic_compare_exchange_strong(&x,
+            &v, v + 1)) n++; assert(n == 0); return p; } int main(void) { go(a, a); return 0; }""")
+        self.assertEqual(self.run_check(file)[0], 1)
+        _, answer, out = self.run_check(file, "--retry-as-await", "--reuse", "off")
+        self.assertEqual((answer["verdict"], answer["bound"]), ("ok", "retries as awaits, no block used again"))
+        self.assertIn(f"under sc, {answer['bound']}:", out)
 
     def test_sixteen_bytes(self) -> None:
         file = self.program(WIDE)
