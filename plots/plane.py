@@ -24,11 +24,15 @@ COLUMNS = 3
 #: A variant of a module has the module's colour and mark, and a filling of its own.
 FILLS: Sequence[Any] = ("full", "none", "left", "top", "right", "bottom")
 #: What tells the workloads apart, and is no part of a variant's name.
-OF_WORKLOAD = ("connections", "set", "work", "long", "long-every", "rate", "workers", "program", "workload", "variant", "peer", "seed",
-               "scheduler", "param_program")
+OF_WORKLOAD = ("connections", "set", "work", "long", "long-every", "problem", "urgent", "rate", "workers", "program", "workload",
+               "variant", "peer", "seed", "scheduler", "param_program")
 
 
 def workload(row: "pd.Series[Any]") -> str:
+    if row["program"] == "wavefront":
+        return f"wavefront, {row.get('problem', 'put')}"
+    if row["program"] == "mixed":
+        return "mixed, two clusters" if row.get("urgent", 0) > 0 else "mixed"
     if row["program"] != "packet":
         return str(row["program"])
     if row.get("connections", 0) > 0:

@@ -114,6 +114,19 @@ class Drawing(unittest.TestCase):
         self.assertTrue((mine["median"] == mine["x"]).all())
         self.assertEqual(set(table["metric"]), {"throughput", "latency p99"})
 
+    def test_plane_tells_workloads_apart(self) -> None:
+        """Each table of wavefront, and one cluster and two of mixed, have a panel of their own."""
+        rows = self.plane_rows(("fifo", "lifo"))
+        for program, factor, at in (("wavefront", "problem", "put"), ("wavefront", "problem", "align"), ("mixed", "urgent", 0),
+                                    ("mixed", "urgent", 1)):
+            for row in [r for r in rows if r["program"] == "packet" and r["params"]["rate"] and not r["params"]["connections"]]:
+                rows.append({**row, "program": program, "params": {**row["params"], factor: at}, "order": len(rows),
+                             "cell": f"{program} {at} {row['cell']}"})
+        table = self.check("plane", self.make("plane", rows))
+        self.assertEqual(set(table["panel"]), {"packet", "packet, working sets", "wavefront, put", "wavefront, align", "mixed",
+                                               "mixed, two clusters"})
+        self.assertEqual(set(table["series"]), {"fifo", "lifo"})
+
     def test_plane_without_rows(self) -> None:
         code, said = self.run_script("plane", self.make("none", packet_rows(hist=False)))
         self.assertEqual(code, script("style").NO_DATA)
