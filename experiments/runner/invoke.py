@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from . import calibrate, child, counters, environment, sim_where
+from . import calibrate, child, counters, environment, sim_where, store
 from .build import Build, Variant
 from .plan import Invocation
 from .store import Results
@@ -69,6 +69,8 @@ def _run(results: Results, row: dict[str, Any], command: list[str], timeout: flo
                    counters=said.get("counters") or {},
                    unavailable=said.get("unavailable") or {}, clock=said.get("clock"),
                    load_kind=said.get("load"))
+        if "sim" in row:                            # nothing else in the row depends on where it was simulated
+            row["sim"]["host"] = {**row["sim"].get("host", {}), **{k: row.pop(k) for k in store.OF_HOST}}
     text = ("$ " + shlex.join(command) + "\n").encode() + ended.stdout
     if ended.stderr:
         text += b"\n--- standard error ---\n" + ended.stderr

@@ -11,7 +11,7 @@ from . import matrix as matrices, outcome, plan
 from .errors import Stop
 from .outcome import FINISHED, Outcome
 from .progress import say
-from .store import Results, mark_latest, read_lines
+from .store import Results, mark_latest, of_host, read_lines
 
 #: of run.json: where these differ, the folders are parts of different runs
 SAME = ("matrix", "quick", "seed", "order", "cores")
@@ -94,7 +94,7 @@ def merge(folders: list[Path], name: str | None, out: Path | None, command: str,
                 merged.environment(env)
             for path in sorted((part.folder / "output").glob("*")):
                 merged.output(path.name, path.read_bytes())
-        rows = sorted((r for p in parts for r in p.rows), key=lambda r: str(r["started"]))
+        rows = sorted((r for p in parts for r in p.rows), key=lambda r: str(of_host(r, "started")))
         for number, row in enumerate(rows):
             merged.append({**row, "order": number})
         merged.write("run.json", json.dumps({        # last: without it this is no results folder

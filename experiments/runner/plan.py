@@ -11,6 +11,7 @@ from typing import Any
 
 from .errors import Stop, nearest
 from .matrix import Cell, Matrix
+from .store import of_host
 
 ORDERS = ("blocks", "round-robin", "sequential")
 #: seconds of an invocation of which nothing is known
@@ -88,7 +89,7 @@ class Estimator:
             try:
                 for line in path.read_text(encoding="utf-8").splitlines():
                     row = json.loads(line)
-                    self.learn(_row_key(row), float(row["wall_s"]), str(row["status"]))
+                    self.learn(_row_key(row), float(of_host(row, "wall_s")), str(row["status"]))
             except (OSError, ValueError, KeyError, TypeError):
                 continue
 

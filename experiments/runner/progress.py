@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from .plan import human
+from .store import of_host
 
 
 def say(text: str) -> None:
@@ -68,7 +69,7 @@ class Progress:
         """An optional peer that is skipped is told of once, not in each of its rows."""
         self.done += 1
         status, message = row["status"], row["message"]
-        text = f"{label}: {status}" + (f": {message}" if message else f", {row['wall_s']:.1f} s")
+        text = f"{label}: {status}" + (f": {message}" if message else f", {of_host(row, 'wall_s'):.1f} s")
         again = False
         if status == "skipped" and row["optional"]:
             text = f"{row['program']}: skipped: {message}"

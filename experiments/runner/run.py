@@ -23,7 +23,7 @@ from .merge import merge
 from .outcome import FINISHED, Outcome, conclude, count
 from .plan import Estimator, Invocation, human
 from .progress import Progress, Steps, say
-from .store import Results, mark_latest, newest
+from .store import Results, mark_latest, newest, of_host
 
 ROOT = Path(__file__).resolve().parents[2]
 TO_RETRY = ("failed", "timeout", "skipped", "invalid")
@@ -320,7 +320,7 @@ class _Run:
                 progress.begins(together[0].cell.label(), self._seconds(left, estimator))
                 for invocation, row in self._rows(results, together, env["env_id"]):
                     results.append(row)
-                    estimator.learn(plan.cell_key(invocation.cell), row["wall_s"], row["status"])
+                    estimator.learn(plan.cell_key(invocation.cell), of_host(row, "wall_s"), row["status"])
                     left.remove(invocation)
                     progress.ended(f"{invocation.cell.label()} block={invocation.block}", row,
                                    self._seconds(left, estimator))

@@ -27,6 +27,16 @@ def undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+#: of a row: what depends on the machine that it ran on; of a simulated one it stands in sim.host
+OF_HOST = ("rusage", "load", "steal_pct", "isolated", "started", "wall_s")
+
+
+def of_host(row: dict[str, Any], key: str) -> Any:
+    """One of OF_HOST; None where the row has none."""
+    host = (row.get("sim") or {}).get("host") or {}
+    return row[key] if key in row else host.get(key)
+
+
 def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
     """The objects of a JSON Lines file, and the length of its whole lines in bytes.
 

@@ -18,6 +18,7 @@ from . import sim_where
 from .columns import HEAD, HIST, TAIL
 from .errors import Stop
 from .percentiles import PERCENTILES, percentile, percentile_name
+from .store import of_host
 
 USABLE = ("ok",)
 #: a later row with one of these says nothing of the cell, so it does not replace an earlier one
@@ -182,7 +183,7 @@ def provenance(results_dir: Path, rows: list[dict[str, Any]],
     env = envs[-1] if envs else {}
     commit, dirty = _commit(env)
     matrix = matrix_of(results_dir)
-    dates = sorted(str(r["started"])[:10] for r in rows if r.get("started"))
+    dates = sorted(str(when)[:10] for when in (of_host(r, "started") for r in rows) if when)
     own = [r["binary"] for r in rows if (r.get("binary") or {}).get("runtime") in OWN_RUNTIMES]
     versions = {str(b.get("version")) for b in own}
     sims = [r["sim"] for r in rows if r.get("sim")]

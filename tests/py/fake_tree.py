@@ -58,6 +58,7 @@ def _with(**changes: Any) -> str:
 
 #: name -> what the program does after --list has been answered
 PROGRAMS = {
+    "simulated": _printing(_with(sim={"machine": "m", "cores": 1, "lines": [], "host": {"cpu_s": 1.0}})),
     "good": _printing(json.dumps(GOOD)),
     "packet": _printing(json.dumps(GOOD)),
     "crash": "echo about to fall >&2\nkill -SEGV $$\n",

@@ -17,7 +17,7 @@ from unittest import mock
 
 from fake_tree import CONFIG, FakeBuilder, TreeCase, program
 
-from experiments.runner import child, environment, export, listing, plan, progress
+from experiments.runner import child, environment, export, listing, plan, progress, store
 from experiments.runner import run as runner_run
 from experiments.runner.environment import capture
 from experiments.runner.run import main
@@ -39,6 +39,18 @@ class Statuses(TreeCase):
         self.assertTrue(row["cell"] and row["started"] and row["env_id"])
         if status != "skipped" or name == "unsupported":
             self.assertTrue((self.out / row["output_path"]).exists())
+
+    def test_simulated(self) -> None:
+        """What depends on the host stands in sim.host, and is found there by those who plan and merge."""
+        self.matrix("program: simulated\n" + ONE)
+        self.run_it("m")
+        row = self.rows()[0]
+        self.assertEqual(set(row["sim"]["host"]), {"cpu_s", *store.OF_HOST})
+        self.assertEqual(set(row) & set(store.OF_HOST), set())
+        for key in store.OF_HOST:
+            self.assertEqual(store.of_host(row, key), row["sim"]["host"][key])
+        self.assertGreater(store.of_host(row, "wall_s"), 0)
+        self.assertEqual(store.of_host({"wall_s": 2.0, "sim": None}, "wall_s"), 2.0)
 
     def test_ok(self) -> None:
         self.one("good", 0, "ok", "")
