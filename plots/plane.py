@@ -112,7 +112,7 @@ def draw_panel(ax: Axes, rows: pd.DataFrame, labels: Sequence[str], first: bool)
     ax.set_title(str(rows["panel"].iloc[0]))
     ax.set_xlabel("throughput (1/s)")
     if first and plane:
-        ax.set_ylabel("latency, " + str(rows["metric"].iloc[0]).split()[-1])
+        ax.set_ylabel("latency, " + str(rows["metric"].iloc[0]).split()[-1], labelpad=0)
 
 
 def draw(path: Path, out: Path) -> None:
