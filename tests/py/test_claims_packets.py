@@ -142,6 +142,16 @@ class Packets(Case):
         self.assertRegex(said[0], r"throughput with packets 50000 over that with 10000, .*workers 80.*: (1\.9|2)")
         self.assertEqual(points.of_one_size(frame, None)[1], [])
 
+    def test_a_row_that_compares_two_sizes_keeps_both(self) -> None:
+        rows = at_points(packets=1500) + at_points(packets=15000)
+        rows += [(p, {m: (u, 2 * v) for m, (u, v) in metrics.items()})
+                 for p, metrics in at_points(packets=60000) if p["workers"] == 80
+                 and p["scheduler_said"] == "fifo"]
+        both, said = points.of_one_size(table(self.folder, rows, cores=128), "packets", 2)
+        self.assertEqual(set(both["packets"]), {1500, 15000})
+        self.assertEqual(len(said), 1)
+        self.assertIn("throughput with packets 60000 over that with 15000, ", said[0])
+
     def test_figures(self) -> None:
         table(self.folder, at_points(), cores=128)
         drawn = self.figure("packet_account", 4)
