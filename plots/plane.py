@@ -123,6 +123,8 @@ def draw(path: Path, out: Path) -> None:
     titles = [style.title_of(x) for x in labels]
     said = [*curves.few_blocks(rows),
             "Throughput in a closed loop, latency in an open one at the same rate for all, where both were run."]
+    if any(len(part) < len(labels) for part in parts):
+        said.append("Who has no mark in a panel fell behind the rate there, failed, or was not run.")
     count, _columns = style.legend_rows(titles, style.PAGE)
     lines = -(-len(parts) // COLUMNS)
     fig, axes = style.page(len(parts), style.PAGE, said, legend_rows=count, rows=lines, height=2.2, titles=True)
