@@ -266,6 +266,14 @@ class Runs(unittest.TestCase):
         self.assertLess(said["sim"]["stalls_per_instruction"], 2)
         self.assertGreater(said["counters"]["steal_hit"], 500)
 
+    def test_queues_are_full(self) -> None:
+        """Row M7.11 is about what becomes of a spawn into a full queue: they are full in its matrix."""
+        matrix = yaml.safe_load((ROOT / "experiments" / "matrices" / "packet-overflow-sim.yaml").read_text(encoding="utf-8"))
+        options = {**matrix["options"], "packets": 2000, "reps": 1, "warmup": 0, "workers": 20}
+        argv = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        said = self.record("--cores", "128", "--scheduler", "fifo:private=0:full=global:pool=ring", "packet", *argv)
+        self.assertGreater(said["counters"]["pooled"], 500)
+
     def test_pthread_mutex(self) -> None:
         """Threads of the program's own that meet at pthread's mutex: one at a time has it, the others sleep."""
         argv = ("--cores", "4", "locks", "--by", "thread", "--fibres", "4", "--locks", "1", "--duration", "0.001", "--reps", "1",
