@@ -78,8 +78,9 @@ def main(argv: list[str], root: Path = ROOT) -> int:
             print("\n".join(f"variant {name}" for name in VARIANTS))
         return GOOD
     counts = _meson(folder, chosen, bool(args.sanitize))
+    environment = {**os.environ, "TENTER_TEST_LONG": "1"} if args.all else None  # tests/py repeat more
     for command in scripts:
-        code = subprocess.run(command, cwd=root, check=False).returncode
+        code = subprocess.run(command, cwd=root, check=False, env=environment).returncode
         counts["passed" if code == 0 else "skipped" if code == 77 else "failed"] += 1
         if code not in (0, 77):
             _failed.append(" ".join([Path(command[0]).name, *command[1:]]))
