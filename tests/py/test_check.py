@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -56,6 +57,20 @@ PROGRAMS: dict[str, tuple[str, str | None]] = {
         int main(void) { q = malloc(4); go(a, b); return 0; }""", "heap|data race"),
     "double-free": ("""static int *_Atomic q; static void *a(void *p) { free(atomic_load(&q)); return p; }
         int main(void) { q = malloc(4); go(a, a); return 0; }""", "double free|data race"),
+    "free-stack": ("""static atomic_int x; static void *a(void *p) { int s = x++; int *volatile q = &s; free(q); return p; }
+        int main(void) { go(a, a); return 0; }""", "invalid free"),
+    "free-middle": ("""static atomic_int x; static void *a(void *p) { char *volatile s = malloc(4); x++; free(s + 2); return p; }
+        int main(void) { go(a, a); return 0; }""", "invalid free"),
+    "free-start": ("""static atomic_int x; static void *a(void *p) { char *volatile s = malloc(4); s += 2; x++; free(s - 2); return p; }
+        int main(void) { go(a, a); return 0; }""", None),
+    "error-1": ("""void __VERIFIER_error(void); static atomic_int x; static void *a(void *p) { if (x++) __VERIFIER_error(); return p; }
+        int main(void) { go(a, a); return 0; }""", "assertion"),
+    "error-2": ("""void reach_error(void); static atomic_int x; static void *a(void *p) { if (x++) reach_error(); return p; }
+        int main(void) { go(a, a); return 0; }""", "assertion"),
+    "error-3": ("""void __VERIFIER_assert_fail(void); static atomic_int x; static void *a(void *p) { if (x++) __VERIFIER_assert_fail();
+        return p; } int main(void) { go(a, a); return 0; }""", "assertion"),
+    "no-error": ("""void reach_error(void); static atomic_int x; static void *a(void *p) { if (x++ > 1) reach_error(); return p; }
+        int main(void) { go(a, a); return 0; }""", None),
     "bounds": ("""static void *a(void *p) { char *s = malloc(4); s[4] = 0; free(s); return p; }
         int main(void) { go(a, a); return 0; }""", "heap"),
     "unwritten": ("""static atomic_int x; static void *a(void *p) { int *s = malloc(8); x += s[1]; free(s); return p; }
@@ -113,7 +128,7 @@ class Check(Checking):
         folder = check.ROOT / "dscheck" / "golden"
         rows = yaml.safe_load((folder / "counts.yaml").read_text(encoding="utf-8"))
         self.assertGreater(len(rows), 40)
-        todo = []
+        todo: list[tuple[dict[str, Any], Path, list[str]]] = []
         for row in rows:
             file = folder / f"{row['program']}.c"
             flags = [f"-D{name}={value}" for name, value in row["macros"].items()]
@@ -121,12 +136,13 @@ class Check(Checking):
             todo += [(row, file, [*flags, *more]) for more in ([], ["-DSCONLY"]) if not more or names_orders]
         self.assertGreater(len(todo), 70)
 
-        def explored(row: dict[str, Any], file: Path, flags: list[str]) -> report.Answer:
+        def explored(which: tuple[dict[str, Any], Path, list[str]]) -> report.Answer:
+            row, file, flags = which
             return check_explore.explore([file], flags, check.parser().parse_args([str(file), *row.get("options", [])]))
 
         check_build.checker()
         with ThreadPoolExecutor(os.cpu_count()) as several:
-            for (row, file, flags), answer in zip(todo, several.map(lambda which: explored(*which), todo)):
+            for (row, file, flags), answer in zip(todo, several.map(explored, todo)):
                 with self.subTest(row["program"], flags=flags, options=row.get("options")):
                     if row["sc"] == "finds":
                         self.assertEqual(answer.verdict, "bug")
@@ -136,6 +152,28 @@ class Check(Checking):
                     blocked = BLOCKED.get((row["program"], macros), 0) if "options" in row else 0
                     self.assertEqual((answer.verdict, answer.number("executions"), answer.number("blocked")),
                                      ("ok", row["sc"], blocked), answer.message)
+
+    def test_fewest_preemptions(self) -> None:
+        """An update is lost only if its thread is preempted in it; who comes first needs no preemption."""
+        text = """static atomic_int x; static void *a(void *p) { int v = x; x = v + 1; return p; }
+            int main(void) { go(a, a); assert(x == 2); return 0; }"""
+        _, answer, out = self.run_check(self.program(text))
+        self.assertEqual((answer["kind"], answer["preemptions"]), ("assertion", 1), out)
+        self.assertIn(", 1 preemption: fewer do not fail", out)
+        _, answer, out = self.run_check(self.program(text.replace("x == 2", "x == 3")))
+        self.assertEqual((answer["kind"], answer["preemptions"]), ("assertion", 0), out)
+        self.assertIn(", no preemptions;", out)
+        self.assertNotIn("fewer do not fail", out)
+
+    def test_nothing_instrumented(self) -> None:
+        """Flags cannot turn it off, so the object is made apart: what a compiler that ignores them would make."""
+        file, made = self.program(PROGRAMS["no-race"][0]), self.at / "p.o"
+        subprocess.run(["gcc", "-c", file, "-o", str(made)], check=True)
+        with self.assertRaises(Stop) as refused:
+            check_build._hold(made, Path(file), check_build.symbols(), set(),  # pylint: disable=protected-access
+                              check_build.checker())
+        self.assertEqual(refused.exception.code, 77)
+        self.assertIn("p.c: the compiler has instrumented nothing in it", str(refused.exception))
 
     def test_replay(self) -> None:
         file = self.program(PROGRAMS["abba"][0])
