@@ -8,5 +8,5 @@
 PARTS_MAIN(fifo, 2, PARTS_KNOBS({"layout", LAYOUT_GLOBAL}, {"capacity", 4}, ),
            (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED), stub_ready(W0, F(2), TN_SPAWNED),
             stub_ready(W0, F(3), TN_SPAWNED)),
-           , stub_yield(W0, stub_get(W0)), stub_yield(W1, stub_get(W1)), )
+           , stub_yield(W0, stub_get(W0)), stub_yield(W1, stub_yield(W1, stub_get(W1))), )
 CASE_MAIN(prepare, check, thread0, thread1)
