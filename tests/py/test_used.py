@@ -71,7 +71,7 @@ class Used(unittest.TestCase):
 
     def test_in_some_test(self) -> None:
         files = [p for kind in ("*.[ch]", "py/*.py", "scripts/*", "meson.build")
-                 for p in (ROOT / "tests").glob(kind) if p.name != "test_used.py"]
+                 for p in (ROOT / "tests").glob(kind) if p.is_file() and p.name != "test_used.py"]
         text = "".join(p.read_text(encoding="utf-8") for p in files)
         patterns = {name: rf"-D{name}=|get_option\('{name}'\)|\b{name}=|'{name}':"
                     rf"|fake_{name}|\.{name} = "
@@ -83,7 +83,7 @@ class Used(unittest.TestCase):
 
     def test_each_value_is_named(self) -> None:
         files = [p for kind in ("tests/*.[ch]", "tests/py/*.py", "tests/scripts/*", "tests/meson.build", "experiments/matrices/*.yaml")
-                 for p in ROOT.glob(kind) if p.name != "test_used.py"]
+                 for p in ROOT.glob(kind) if p.is_file() and p.name != "test_used.py"]
         text = "".join(p.read_text(encoding="utf-8") for p in files)
         there = values("schedulers/*/*.[ch]") | values("io/pollers/*.c")
         self.assertLess({"victims=topology", "choice=two", "mode=loop"}, there)
