@@ -298,11 +298,15 @@ class RealBuilds(unittest.TestCase):
             "import unittest\nclass One(unittest.TestCase):\n    def test_it(self): pass\n")
         (self.root / "dscheck/cases").mkdir(parents=True)
         (self.root / "dscheck/cases/run.sh").write_text("exit 77\n")
+        (self.root / "tenter").write_text("#!/bin/sh\n[ $1 = check ] && exit $(cat code)\n")
+        (self.root / "tenter").chmod(0o755)
+        (self.root / "code").write_text("0")
         (self.root / "meson_options.txt").write_text("option('workloads', type: 'boolean')\n")
-        for argv, code, last in (([], 0, "2 passed, 0 failed, 1 skipped"),
+        explorer = int(os.uname().machine == "x86_64")
+        for argv, code, last in (([], 0, f"{2 + explorer} passed, 0 failed, 1 skipped"),
                                  (["--variant", "one"], 0, "1 passed, 0 failed"),
                                  (["--variant", "bad"], 1, "0 passed, 1 failed"),
-                                 (["--all"], 1, "3 passed, 2 failed, 1 skipped")):
+                                 (["--all"], 1, f"{3 + explorer} passed, 2 failed, 1 skipped")):
             text = (f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
                     "from pathlib import Path\nfrom experiments.runner import testing\n"
                     "testing.VARIANTS = {'one': ['-Dbuildtype=debug'], 'bad': ['-Dnone=1']}\n"
@@ -311,6 +315,11 @@ class RealBuilds(unittest.TestCase):
                                   text=True, check=False)
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
             self.assertEqual(done.stdout.splitlines()[-1], last)
+        if explorer:
+            (self.root / "code").write_text("77")       # a case that cannot be explored is not skipped
+            with mock.patch("experiments.runner.testing.say"), contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(testing.main([], self.root), 1)
+            self.assertIn("failed: tenter check", said.getvalue())
         (self.root / "no.c").write_text("int main(void) { return x; }\n")
         with self.assertRaisesRegex(Stop, "does not compile: .*no.c:1.*error"), \
                 mock.patch("experiments.runner.testing.say"):
