@@ -7,7 +7,7 @@
 unsigned search_shard, search_shards = 1;
 
 struct item *items;
-uint32_t items_top, items_asleep;
+uint32_t items_top, items_asleep, items_from;
 uint8_t items_level;
 uint32_t items_id, items_pushed;
 float items_weight = 1;
@@ -23,16 +23,21 @@ struct item *items_push(enum item_kind kind, uint16_t e, uint16_t other)
             abort();
     }
     struct item *i = &items[items_top++];
-    items_weight /= 2;
     *i = (struct item){.kind = (uint8_t)kind,
                        .e = e,
                        .other = other,
                        .r = NIL,
                        .n = search_graph->n,
                        .id = (items_id ^ ++items_pushed) * UINT32_C(0x9e3779b1),
-                       .weight = items_weight,
                        .level = items_level < SHARD_LEVEL ? (uint8_t)(items_level + 1) : SHARD_LEVEL + 1};
     return i;
+}
+
+void items_share(void)
+{
+    items_weight /= (float)(items_top - items_from + 1);
+    while (items_from < items_top)
+        items[items_from++].weight = items_weight;
 }
 
 unsigned search_depth(void)
@@ -113,6 +118,7 @@ void search_split(bool give)
 {
     static float own;
     bool apart = true;
+    items_share();
     for (uint32_t i = 0; i < items_top && items_asleep > 0; i++) /* what would wake it may be searched elsewhere */
         items[i].looks.n = 0;
     items_asleep = 0;
@@ -130,6 +136,7 @@ void search_split(bool give)
 
 void items_stream(struct stream *s)
 {
+    items_share();
     stream(s, &items_top, sizeof(items_top));
     if (s->loads && items_top > capacity) {
         capacity = items_top;
@@ -139,6 +146,7 @@ void items_stream(struct stream *s)
     }
     stream(s, &items_weight, sizeof(items_weight));
     stream(s, items, items_top * sizeof(*items));
+    items_from = items_top;
     items_asleep = s->loads ? 0 : items_asleep;
     for (uint32_t i = 0; s->loads && i < items_top; i++) {
         if (items[i].whose == APART)

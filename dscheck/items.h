@@ -26,6 +26,10 @@ extern uint32_t items_top, items_asleep;
 extern uint8_t items_level;
 extern uint32_t items_id, items_pushed;
 extern float items_weight;
+extern uint32_t items_from; /* what is above was pushed for it, and has no weight yet */
+
+/* Its weight is shared out equally among itself and what was pushed for it. */
+void items_share(void);
 
 struct item *items_push(enum item_kind kind, uint16_t e, uint16_t other);
 

@@ -351,6 +351,7 @@ static bool apply(const struct item *i)
 
 bool search_next(void)
 {
+    items_share();
     done_weight += (double)items_weight;
     for (;;) {
         while (depth > 1 && items_top <= frames[depth - 1]->base)
@@ -359,6 +360,7 @@ bool search_next(void)
         if (items_top == 0)
             return false;
         struct item i = items[--items_top];
+        items_from = items_top;
         if (i.looks.n > 0) {
             items_asleep--;
             done_weight += (double)i.weight;
@@ -376,13 +378,14 @@ bool search_next(void)
         }
         if (apply(&i))
             return true;
+        items_share();
         done_weight += (double)items_weight;
     }
 }
 
 void search_clear(void)
 {
-    items_top = items_asleep = 0;
+    items_top = items_asleep = items_from = 0;
     depth = 1;
     search_graph = frames[0];
     items_weight = 0;
