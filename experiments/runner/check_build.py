@@ -132,6 +132,7 @@ def _compile(out: Path, work: Path, flags: list[str]) -> None:
 
 def image(files: list[Path], cflags: list[str], by: Path | None = None) -> Path:
     """The instrumented shared object of these files; raises Stop when it holds what cannot be explored, by the checker."""
+    by = by or checker()                            # first: to build it, images are made here
     table, folder = symbols(), _folder()
     mine = f"{os.getpid()}.{threading.get_native_id()}"
     redefine = folder / f"redefine.{mine}"
@@ -154,7 +155,7 @@ def image(files: list[Path], cflags: list[str], by: Path | None = None) -> Path:
         made_of = [o for o in objects if o.suffix == ".o"]
         defined = _symbols(made_of, defined=True)
         for file, made in zip(files, made_of):
-            _hold(made, file, table, defined, by or checker())
+            _hold(made, file, table, defined, by)
             _run(["objcopy", f"--redefine-syms={redefine}", str(made)], "objcopy")
         _run(["gcc", "-shared", "-nostdlib", "-Wl,-Bsymbolic", "-Wl,-z,now", *map(str, made_of),
               "-o", str(out)], "it does not link")
