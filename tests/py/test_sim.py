@@ -377,7 +377,8 @@ class Runs(unittest.TestCase):
         """Two threads a core: eight workers on four cores are slower than on eight."""
         times = {}
         for cores, smt in ((4, False), (4, True), (8, False)):
-            said = self.record("--cores", str(cores), *(["--smt"] if smt else []), *SMALL, "--work", "2000")
+            said = self.record("--cores", str(cores), *(["--smt"] if smt else []), "packet", "--packets", "1000", "--work", "5000",
+                               "--warmup", "0", "--reps", "1")
             self.assertEqual(said["sim"]["processors"], cores * (1 + smt))
             self.assertEqual(said["params"]["workers"], cores * (1 + smt))
             times[cores, smt] = [s["value"] for s in said["samples"] if s["metric"] == "time"][0]
