@@ -296,10 +296,10 @@ static void *room(size_t n, size_t size)
 
 static void make(int codec)
 {
-    static struct mixer_packet said[2][SPEAKERS][SPOKEN];
+    static struct mixer_packet said[MIXER_KINDS][SPEAKERS][SPOKEN];
     uint64_t random = (uint64_t)bench_int(bench, "seed");
-    for (int kind = 0; kind < 2; kind++)
-        for (unsigned s = 0; s < SPEAKERS && (kind == MIXER_ULAW || codec != MIXER_ULAW); s++) {
+    for (int kind = 0; kind < MIXER_KINDS; kind++)
+        for (unsigned s = 0; s < SPEAKERS && (codec == kind || codec == MIXER_KINDS); s++) {
             struct mixer_codec c;
             must(mixer_codec_make(&c, (enum mixer_kind)kind));
             speak(&c, s, &random, said[kind][s]);
@@ -315,7 +315,7 @@ static void make(int codec)
                            .total_plain = room((size_t)frames, sizeof(sum))};
         for (int64_t l = 0; l < legs; l++) {
             struct leg *leg = &c->legs[l];
-            int kind = codec > MIXER_OPUS ? (int)(l % 2) : codec; /* mixed: every other one */
+            int kind = codec == MIXER_KINDS ? (int)(l % MIXER_KINDS) : codec; /* mixed: in turn */
             leg->call = c;
             leg->says = said[kind][bench_below(&random, SPEAKERS)];
             leg->decoded = room((size_t)frames, sizeof(*leg->decoded));
@@ -349,8 +349,8 @@ int main(int argc, char **argv)
         {"calls", BENCH_INT, "50", 1, 10000, NULL, "calls", "under way at once", NULL, 0, 0, false},
         {"legs", BENCH_INT, "2", 1, 64, NULL, "legs", "of a call", NULL, 0, 0, false},
         {"frames", BENCH_INT, "50", 2, 100000, NULL, "frames", "of 20 ms, of each leg", NULL, 0, 0, false},
-        {"codec", BENCH_CHOICE, "ulaw", 0, 0, "ulaw|opus|mixed", "",
-         "of the legs: G.711, Opus (where libopus is there), or the one and the other in turn", NULL, 0, 0, false},
+        {"codec", BENCH_CHOICE, "ulaw", 0, 0, "ulaw|alaw|opus|mixed", "",
+         "of the legs: G.711 in either law, Opus (where libopus is there), or the three in turn", NULL, 0, 0, false},
         {"wait-by", BENCH_CHOICE, "promise", 0, 0, "promise|yield", "",
          "how fibres of a call wait for each other: suspended, or by looking and yielding", NULL, 0, 0, false},
         {"deadline", BENCH_INT, "20", 1, 4000, NULL, "ms", "for a frame, from when it arrived", NULL, 0, 0, false},
@@ -370,7 +370,7 @@ int main(int argc, char **argv)
     bench = &b;
     bench_start(&b, argc, argv);
     int codec = (int)bench_int(&b, "codec");
-    if (codec != MIXER_ULAW && !mixer_has_opus())
+    if (codec >= MIXER_OPUS && !mixer_has_opus())
         bench_die(&b, BENCH_UNSUPPORTED,
                   "--codec %s needs libopus, which was not there when this was built (./tenter doctor)",
                   bench_text(&b, "codec"));

@@ -87,7 +87,7 @@ static bool decode_opus(struct mixer_codec *c, const struct mixer_packet *in, in
 bool mixer_codec_make(struct mixer_codec *c, enum mixer_kind kind)
 {
     *c = (struct mixer_codec){.kind = kind};
-    return kind == MIXER_ULAW || opus_make(c);
+    return kind != MIXER_OPUS || opus_make(c);
 }
 
 void mixer_codec_fresh(struct mixer_codec *c)
@@ -101,7 +101,7 @@ bool mixer_encode(struct mixer_codec *c, const int16_t *pcm, struct mixer_packet
     if (c->kind == MIXER_OPUS)
         return encode_opus(c, pcm, out);
     for (int i = 0; i < MIXER_SAMPLES; i++)
-        out->bytes[i] = g711_encode(pcm[i]);
+        out->bytes[i] = c->kind == MIXER_ALAW ? g711_alaw_encode(pcm[i]) : g711_ulaw_encode(pcm[i]);
     out->size = MIXER_SAMPLES;
     return true;
 }
@@ -111,6 +111,6 @@ bool mixer_decode(struct mixer_codec *c, const struct mixer_packet *in, int16_t 
     if (c->kind == MIXER_OPUS)
         return decode_opus(c, in, pcm);
     for (int i = 0; i < MIXER_SAMPLES; i++)
-        pcm[i] = g711_decode(in->bytes[i]);
+        pcm[i] = c->kind == MIXER_ALAW ? g711_alaw_decode(in->bytes[i]) : g711_ulaw_decode(in->bytes[i]);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a leg of `mixer` speaks: G.711 in the mu-law, or Opus where libopus is there, both at 8 kHz, one channel, 20 ms.
+ * What a leg of `mixer` speaks: G.711 in either law, or Opus where libopus is there, both at 8 kHz, one channel, 20 ms.
  */
 #ifndef MIXER_CODEC_H
 #define MIXER_CODEC_H
@@ -11,7 +11,7 @@
 
 enum { MIXER_SAMPLES = 160, MIXER_BYTES = 256 }; /* of a frame; the most that one is coded in */
 
-enum mixer_kind { MIXER_ULAW, MIXER_OPUS };
+enum mixer_kind { MIXER_ULAW, MIXER_ALAW, MIXER_OPUS, MIXER_KINDS };
 
 struct mixer_packet {
     int size;

@@ -53,8 +53,8 @@ def mixer(program: str) -> None:
     calm = ("--deadline", "4000", "--give-up", "4000", "--frames", "5", "--workers", "2")
     has_opus = subprocess.run([program, "--codec", "opus", "--calls", "1", "--frames", "2", "--reps", "1"], env=ENV,
                               capture_output=True, timeout=60, check=False).returncode != 77
-    for codec in ("ulaw", "opus", "mixed"):
-        if codec != "ulaw" and not has_opus:
+    for codec in ("ulaw", "alaw", "opus", "mixed"):
+        if not codec.endswith("law") and not has_opus:
             run(program, "--codec", codec, code=77)
             continue
         for wait_by in ("promise", "yield"):
