@@ -29,6 +29,8 @@ COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_
            ("made again", "create_again"), ("made first", "create_first"),
            ("instructions a switch", "yield_instructions"),
            ("system calls a switch", "yield_syscalls"), ("switch", "yield_time"),
+           ("yield of two", "yield_2"), ("spawn and join", "spawn_join"),
+           ("spawn and join 100, each", "spawn_join_100"), ("ping-pong", "ping_pong"), ("fork and join", "fork_join"),
            ("wait and wake", "wait_wake"), ("suspend and wake", "suspend_wake"),
            ("end, detached", "end_detached"), ("restart", "restart"), ("cancel", "cancel"),
            ("expire", "expire"), ("instructions a call", "call_instructions"), ("call", "call_time"))
@@ -41,7 +43,7 @@ FEW_MARK = "†"
 KEPT = ("rows.jsonl", "tidy.csv")
 #: docs/sources.md says it in full
 WORKS = ("M Modelski (draft on schedulers), B Barghi, A Qin (Arachne), E Gaud et al. (Mely), "
-         "H Morrison (Hanging by a Thread); in full: docs/sources.md")
+         "H Morrison (Hanging by a Thread), T goals of this project; in full: docs/sources.md")
 
 
 def parser() -> Parser:

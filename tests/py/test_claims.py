@@ -372,7 +372,7 @@ class Rows(unittest.TestCase):
     def test_well_formed(self) -> None:
         ids = [r["id"] for r in self.rows]
         self.assertEqual(len(ids), len(set(ids)))
-        self.assertEqual({r["work"] for r in self.rows}, set("MBAEH"))
+        self.assertEqual({r["work"] for r in self.rows}, set("MBAEHT"))
         for row in self.rows:
             self.assertIn(row["kind"], ("claim", "hypothesis"))
             self.assertTrue(row["source"] and row["workload"] and row["mode"])

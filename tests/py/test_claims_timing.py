@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Claims and figures of H3 and H5 on synthetic tables that must give each verdict."""
+"""Claims and figures of H3, H5 and T1 on synthetic tables that must give each verdict."""
 from __future__ import annotations
 
 import importlib
@@ -114,6 +114,63 @@ class Rows(unittest.TestCase):
         few = [p for p in timers(as_hoped) if p[0]["armed"] < 1_000_000]
         self.all_are("H5", table(self.folder, few), OPEN)
         self.all_are("H5", table(self.folder, timers(as_hoped), blocks=3), OPEN)
+
+
+GOALS, THREADS, FIFO = claims.module("T1").CLAIMS
+CASES = ("yield_2", "spawn_join", "spawn_join_100", "ping_pong", "fork_join")
+PEERS = {"pthread": (2000.0, 36000.0, 41000.0, 5000.0, 150000.0), "go": (64.0, 357.0, 163.0, 249.0, 909.0)}
+MODULES = {name: (10.0, 35.0, 36.0, 80.0, 35.0) for name in ("fifo", "lifo", "multiq")}
+
+
+def overheads(peers: tuple[str, ...] = ("pthread", "go"), workers: tuple[int, ...] = (1, 2),
+              changed: dict[str, Metrics] | None = None) -> list[tuple[Point, Metrics]]:
+    """Tasks of modules and of peers; `changed` has a module's other values."""
+    out: list[tuple[Point, Metrics]] = []
+    for n in workers:
+        out += [({"program": "micro", "scheduler": name, "workers": n}, dict(zip(CASES, values)) | (changed or {}).get(name, {}))
+                for name, values in MODULES.items()]
+        out += [({"program": f"micro-{peer}", "scheduler": None, "scheduler_said": None, "workers": n}, dict(zip(CASES, PEERS[peer])))
+                for peer in peers]
+    return out
+
+
+class Overheads(unittest.TestCase):
+    def setUp(self) -> None:
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def verdict(self, frame: pd.DataFrame, claim: str, wanted: str, words: str = "") -> None:
+        found = next(j for j in claims.judge("T1", frame) if j.claim == claim)
+        self.assertEqual(found.verdict, wanted, found.why)
+        self.assertIn(words, found.why)
+
+    def test_holds(self) -> None:
+        frame = table(self.folder, overheads())
+        for claim in (GOALS, THREADS, FIFO):
+            with self.subTest(claim):
+                self.verdict(frame, claim, HOLDS)
+
+    def test_fails(self) -> None:
+        for claim, module, case, value in (*((GOALS, "lifo", case, 300.0) for case in CASES), (GOALS, "fifo", "fork_join", 50.0),
+                                           (THREADS, "multiq", "spawn_join", 4000.0), (THREADS, "fifo", "spawn_join_100", 5000.0),
+                                           (FIFO, "multiq", "spawn_join", 80.0), (FIFO, "lifo", "spawn_join_100", 80.0)):
+            with self.subTest(f"{claim}: {module} {case}"):
+                self.verdict(table(self.folder, overheads(changed={module: {case: value}})), claim, FAILS, case)
+
+    def test_not_decidable(self) -> None:
+        self.verdict(table(self.folder, overheads(peers=("pthread",))), GOALS, OPEN, "of go")
+        self.verdict(table(self.folder, overheads(peers=("go",))), THREADS, OPEN, "of pthread")
+        self.verdict(table(self.folder, overheads(workers=(2,))), GOALS, OPEN, "no point with one worker, only with 2")
+        self.verdict(table(self.folder, overheads(workers=(2,))), FIFO, OPEN, "with 1 worker")
+        for claim in (GOALS, THREADS, FIFO):
+            self.verdict(table(self.folder, overheads(), blocks=4), claim, OPEN, "fewer than 6 blocks")
+            self.verdict(table(self.folder, [p for p in overheads() if p[0]["program"] != "micro"]), claim, OPEN,
+                         "no usable row of micro")
+
+    def test_one_core(self) -> None:
+        """With one core there is no second worker: the goals of two are not asked for."""
+        self.verdict(table(self.folder, overheads(workers=(1,))), GOALS, HOLDS)
 
 
 if __name__ == "__main__":
