@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Simulated: staged's controller against static pools after a step, and under overload; both relaxed modules on 64 cores."""
+"""Simulated: staged's controller against static pools after a step, and under overload; both relaxed modules on 64 cores; the mixer."""
 from __future__ import annotations
 
 import json
@@ -84,6 +84,15 @@ class Multiq(unittest.TestCase):
         self.assertTrue(500 - 8 <= metric(said, "queued") <= 499, said)
         said = sim(2, "multiq", "ranks", "--tasks", "1000", "--backlog", "499", "--work", "0", "--workers", "2")
         self.assertEqual(said["status"], "ok", said)
+
+
+class Mixer(unittest.TestCase):
+    def test_laws(self) -> None:
+        """Twenty calls are in time in either law of G.711; Opus is not there, since it is not ours to instrument."""
+        for law in ("ulaw", "alaw"):
+            said = sim(2, "lifo", "mixer", "--workers", "1", "--calls", "20", "--frames", "3", "--codec", law, "--wait-by", "yield")
+            self.assertEqual((said["status"], metric(said, "missed")), ("ok", 0))
+        self.assertIn("needs libopus", sim(2, "lifo", "mixer", "--codec", "opus")["status"])
 
 
 if __name__ == "__main__":
