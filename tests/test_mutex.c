@@ -67,6 +67,7 @@ static struct crowd {
     int rounds, inside; /* plain: `inside` under the mutex */
     long sum;
     unsigned yields; /* one in so many holders yields with it */
+    bool twice;      /* half of them lock it again */
 } crowd;
 
 static void *member(void *arg)
@@ -76,11 +77,14 @@ static void *member(void *arg)
         int rc = harness_random(&random) % 4 == 0 ? tn_mutex_lock_until(&crowd.m, TN_FOREVER, NULL)
                                                   : tn_mutex_lock(&crowd.m);
         CHECK_EQUAL(rc, 0);
+        bool again = crowd.twice && harness_random(&random) % 2 == 0;
+        CHECK(!again || tn_mutex_lock(&crowd.m) == 0);
         CHECK_EQUAL(crowd.inside++, 0);
         if (harness_random(&random) % crowd.yields == 0)
             tn_yield();
         crowd.sum++;
         crowd.inside--;
+        CHECK(!again || tn_mutex_unlock(&crowd.m) == 0);
         CHECK_EQUAL(tn_mutex_unlock(&crowd.m), 0);
     }
     return NULL;
@@ -107,6 +111,9 @@ static void exclude(void)
     crowd = (struct crowd){.m = fresh(TN_MUTEX_NORMAL), .rounds = stress ? 20000 : 300, .yields = 8};
     crowd_of(8, 2);
     crowd = (struct crowd){.m = fresh(TN_MUTEX_CHECKED), .rounds = stress ? 20000 : 300, .yields = 1};
+    crowd_of(8, 2);
+    crowd =
+        (struct crowd){.m = fresh(TN_MUTEX_RECURSIVE), .rounds = stress ? 20000 : 300, .yields = 8, .twice = true};
     crowd_of(8, 2);
     crowd = (struct crowd){.m = fresh(TN_MUTEX_NORMAL), .rounds = stress ? 20000 : 300, .yields = ~0U};
     crowd_of(0, 4); /* threads alone */

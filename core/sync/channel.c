@@ -108,7 +108,8 @@ static inline bool at_once(struct tn_arm *arm, bool (*take)(struct tn_arm *, str
 static __attribute__((noinline)) int wait_for(struct tn_arm *arm, tn_time deadline, tn_token *token)
 {
     struct tn_waitlist *l = tn_waitlist_of(arm->object);
-    struct tn_node node = {.item = arm->item};
+    struct tn_node node;
+    node.item = arm->item;
     tn_node_open(&node);
     tn_waitlist_put(arm->kind->ring(arm), &node);
     tn_waitlist_unlock(l);

@@ -21,7 +21,7 @@ TN_API int tn_cond_destroy(tn_cond *c)
 
 TN_API int tn_cond_wait_until(tn_cond *c, tn_mutex *m, tn_time deadline, tn_token *token)
 {
-    struct tn_node node = {.wants = 0};
+    struct tn_node node;
     struct tn_waitlist *l = tn_waitlist_lock(&c->waits);
     tn_waitlist_enter(l, &node);
     int rc = tn_mutex_unlock(m);

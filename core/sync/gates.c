@@ -34,7 +34,7 @@ TN_API int tn_barrier_wait_until(tn_barrier *b, tn_time deadline, tn_token *toke
         tn_waitlist_let_go(l, claims);
         return TN_BARRIER_SERIAL;
     }
-    struct tn_node node = {.wants = 0};
+    struct tn_node node;
     tn_waitlist_enter(l, &node);
     tn_waitlist_unlock(l);
     int rc = tn_waitlist_wait(l, &node, "barrier", deadline, token);
@@ -93,7 +93,7 @@ TN_API int tn_latch_wait_until(tn_latch *latch, tn_time deadline, tn_token *toke
         tn_waitlist_unlock(l);
         return 0;
     }
-    struct tn_node node = {.wants = 0};
+    struct tn_node node;
     tn_waitlist_enter(l, &node);
     tn_waitlist_unlock(l);
     int rc = tn_waitlist_wait(l, &node, "latch", deadline, token);
@@ -142,7 +142,7 @@ TN_API int tn_once_until(tn_once *once, void (*fn)(void), tn_time deadline, tn_t
     } else if (once->runner == caller) {
         rc = EDEADLK;
     } else {
-        struct tn_node node = {.wants = 0};
+        struct tn_node node;
         tn_waitlist_enter(l, &node);
         tn_waitlist_unlock(l);
         rc = tn_waitlist_wait(l, &node, "once", deadline, token);

@@ -49,7 +49,8 @@ static __attribute__((noinline)) int wait_for(tn_local_mutex *m, const struct fi
                                               tn_token *token)
 {
     struct tn_node **ring = (struct tn_node **)(void *)&m->ring;
-    struct tn_node node = {.caller = (uintptr_t)me};
+    struct tn_node node;
+    node.caller = (uintptr_t)me;
     if (me == m->holder)
         return EDEADLK;
     tn_node_open(&node);

@@ -99,6 +99,14 @@ static int spin(struct tn_mutexword *m, uint64_t mine, unsigned turns, tn_time d
     return EBUSY;
 }
 
+/* It was handed over to who had not even suspended: the word says so in a moment, and then the owner may look at it. */
+static void owned(struct tn_mutexword *m, uint64_t mine)
+{
+    unsigned spins = 0;
+    while (mine != 0 && (atomic_load_explicit(&m->word, memory_order_acquire) & OWNER_ALL) != mine) /* M0 */
+        tn_spin_wait(&spins);
+}
+
 /* Not the caller's yet. */
 static int get(struct tn_mutexword *m, unsigned design, uint64_t mine, tn_time deadline, tn_token *token)
 {
@@ -108,14 +116,18 @@ static int get(struct tn_mutexword *m, unsigned design, uint64_t mine, tn_time d
         return spin(m, mine, 0, deadline, token);
     if (design == TN_MUTEX_SPIN_BLOCK && spin(m, mine, SPINS, TN_FOREVER, NULL) == 0)
         return 0;
-    struct tn_node node = {.caller = (uintptr_t)mine, .since = design == TN_MUTEX_FAIR ? tn_now() : 0};
+    struct tn_node node; /* what is not set here is set by who opens it */
+    node.caller = (uintptr_t)mine;
+    node.since = design == TN_MUTEX_FAIR ? tn_now() : 0;
     for (bool before = false;; before = true) {
         tn_node_open(&node);
         if (tn_mutexword_enter(m, &node, before, mine))
             return 0;
         int rc = tn_node_wait(&node, "mutex", m, deadline, token);
-        if (rc == 0 && node.granted)
+        if (rc == 0 && node.granted) {
+            owned(m, mine);
             return 0;
+        }
         if (rc != 0) {
             tn_mutexword_leave(m, &node);
             return rc;
@@ -142,6 +154,8 @@ static __attribute__((noinline)) int lock_slow(struct tn_mutexword *m, tn_time d
 /* In a function of its own, that the way without a wait saves no registers. */
 static __attribute__((noinline)) int lock_masked(struct tn_mutexword *m)
 {
+    if (tn_scope_self() == NULL)
+        return lock_slow(m, TN_FOREVER, NULL);
     bool masked = tn_cancel_mask(true);
     int rc = lock_slow(m, TN_FOREVER, NULL);
     tn_cancel_mask(masked);

@@ -15,8 +15,8 @@
  *
  * Proof. 1. Only try and enter set HELD, each by a compare-and-exchange on a word without it; only its holder clears it,
  * or leaves it to the one that it has claimed. So there is at most one holder. 2. A holder that gives the mutex back with
- * WAITED set goes through the ring: while HELD and QUEUE are both set nobody changes the word but who set QUEUE, so what
- * enter has found HELD stays so until it is in the ring. Hence nobody is in the ring of a mutex that is free unless
+ * WAITED set goes through the ring: while HELD and QUEUE are both set nobody changes the word but who set QUEUE, and an
+ * owner its count (`mine` is 0 where there are no owners), so what enter has found HELD stays so until it is in the ring. Hence nobody is in the ring of a mutex that is free unless
  * somebody who was claimed is on the way to it. 3. Who is claimed tries again, and if it has to wait again then for
  * somebody who holds the mutex and will find it in the ring; who gives up after a claim was not claimed (tn_claim decides),
  * so no claim is lost. 4. The last thing that a release does to the mutex is the store that frees it: whoever gets it then
@@ -76,8 +76,9 @@ static inline bool tn_mutexword_enter(struct tn_mutexword *m, struct tn_node *no
                                                   memory_order_relaxed)) /* failed: a guess again */
             return true;
     tn_ring_put(&m->ring, node, in_front);
-    /* The holder may count (recursive kind): no plain store. */
-    if ((w & TN_MUTEX_WAITED) == 0)
+    if (mine == 0) /* no owner, so nobody changes it meanwhile (2) */
+        atomic_store_explicit(&m->word, (w | TN_MUTEX_WAITED) & ~TN_MUTEX_QUEUE, memory_order_release); /* Q0 */
+    else if ((w & TN_MUTEX_WAITED) == 0) /* its holder may count */
         atomic_fetch_add_explicit(&m->word, TN_MUTEX_WAITED - TN_MUTEX_QUEUE, memory_order_release); /* Q0 */
     else
         atomic_fetch_sub_explicit(&m->word, TN_MUTEX_QUEUE, memory_order_release); /* Q0 */

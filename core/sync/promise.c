@@ -81,7 +81,7 @@ static __attribute__((noinline)) int wait_until_kept(tn_promise *p, tn_time dead
     int rc = 0;
     struct tn_waitlist *l = tn_waitlist_lock(&p->waits);
     if (atomic_load_explicit(kept_of(p), memory_order_relaxed) == 0) { /* relaxed: under the lock */
-        struct tn_node node = {.wants = 0};
+        struct tn_node node;
         tn_waitlist_enter(l, &node);
         tn_waitlist_unlock(l);
         rc = tn_waitlist_wait(l, &node, "promise", deadline, token);

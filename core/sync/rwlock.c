@@ -90,7 +90,9 @@ static int acquire(tn_rwlock *rw, bool write, bool wait, tn_time deadline, tn_to
         tn_has(rc == 0);
         return rc;
     }
-    struct tn_node node = {.wants = write, .caller = caller};
+    struct tn_node node;
+    node.wants = write;
+    node.caller = caller;
     rw->writers += write;
     tn_waitlist_enter(l, &node);
     tn_waitlist_unlock(l);

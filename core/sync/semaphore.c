@@ -37,7 +37,8 @@ TN_API int tn_sem_wait_until(tn_sem *s, uint32_t n, tn_time deadline, tn_token *
         tn_waitlist_unlock(l);
         return 0;
     }
-    struct tn_node node = {.wants = n};
+    struct tn_node node;
+    node.wants = n;
     tn_waitlist_enter(l, &node);
     tn_waitlist_unlock(l);
     int rc = tn_waitlist_wait(l, &node, "semaphore", deadline, token);

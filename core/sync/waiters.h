@@ -46,6 +46,8 @@ struct tn_node {
 /* Decides that the node's wait is over, unless its deadline or token has. By who includes this. */
 static bool tn_claim(struct tn_node *node, struct tn_claimed *claimed);
 
+/* Before each wait. What the primitive asks of it (wants, since, caller, item) is set by that alone, where it asks: to clear it all
+ * would cost as much as the rest of a wait's beginning. */
 static inline void tn_node_fresh(struct tn_node *node)
 {
     node->next = node->before = NULL;

@@ -28,7 +28,7 @@ int tn_node_wait(struct tn_node *node, const char *what, const void *object, tn_
 {
     if (node->waiter.fibre == NULL)
         return thread_wait(node, deadline, token);
-    tn_wait_note(what, object);
+    fibre_of(node->waiter.fibre)->note = (struct tn_wait_note){what, object, node->waiter.seq};
     return tn_wait(deadline, token);
 }
 
