@@ -81,27 +81,44 @@ def shard(cells: list[Cell], text: str | None) -> list[Cell]:
 
 
 class Estimator:
-    """Seconds an invocation: as it took in this run, else in an earlier one, else as told."""
+    """Seconds an invocation: as it took in this run, else in an earlier one, else as told, times what this run has taken
+    for what it was told about cells of the same program and runtime."""
 
     def __init__(self, results: Path, matrix: str) -> None:
         self._seen: dict[str, list[float]] = {}
+        self._told: dict[tuple[str, str | None], list[float]] = {}
         for path in sorted(results.glob(f"{matrix}-*/rows.jsonl"))[-3:]:
             try:
                 for line in path.read_text(encoding="utf-8").splitlines():
                     row = json.loads(line)
-                    self.learn(_row_key(row), float(of_host(row, "wall_s")), str(row["status"]))
+                    self._learn(_row_key(row), float(of_host(row, "wall_s")), str(row["status"]))
             except (OSError, ValueError, KeyError, TypeError):
                 continue
 
-    def learn(self, key: str, wall: float, status: str) -> None:
-        if status in ("ok", "failed", "invalid", "saturated", "timeout"):
+    def _learn(self, key: str, wall: float, status: str) -> bool:
+        counts = status in ("ok", "failed", "invalid", "saturated", "timeout")
+        if counts:
             self._seen.setdefault(key, []).append(wall)
+        return counts
+
+    def ended(self, cell: Cell, wall: float, status: str) -> None:
+        if self._learn(cell_key(cell), wall, status):
+            self._told.setdefault(_kind(cell), []).append(wall / _told(cell))
 
     def seconds(self, cell: Cell) -> float:
         seen = self._seen.get(cell_key(cell))
         if seen:
             return sum(seen[-5:]) / len(seen[-5:])
-        return cell.estimate or GUESS
+        ratios = self._told.get(_kind(cell), [1.0])
+        return _told(cell) * sum(ratios) / len(ratios)
+
+
+def _told(cell: Cell) -> float:
+    return cell.estimate or GUESS
+
+
+def _kind(cell: Cell) -> tuple[str, str | None]:
+    return cell.program, cell.build.get("runtime")
 
 
 def cell_key(cell: Cell) -> str:

@@ -320,7 +320,7 @@ class _Run:
                 progress.begins(together[0].cell.label(), self._seconds(left, estimator))
                 for invocation, row in self._rows(results, together, env["env_id"]):
                     results.append(row)
-                    estimator.learn(plan.cell_key(invocation.cell), of_host(row, "wall_s"), row["status"])
+                    estimator.ended(invocation.cell, of_host(row, "wall_s"), row["status"])
                     left.remove(invocation)
                     progress.ended(f"{invocation.cell.label()} block={invocation.block}", row,
                                    self._seconds(left, estimator))

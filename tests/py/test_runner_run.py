@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -18,6 +19,7 @@ from unittest import mock
 from fake_tree import CONFIG, FakeBuilder, TreeCase, program
 
 from experiments.runner import child, environment, export, listing, plan, progress, store
+from experiments.runner import matrix as matrices
 from experiments.runner import run as runner_run
 from experiments.runner.environment import capture
 from experiments.runner.run import main
@@ -126,6 +128,24 @@ class Statuses(TreeCase):
         with mock.patch.dict(os.environ, {"TENTER_SCHEDULER": "lifo"}):
             self.one("good", 3, "skipped", "")
         self.assertIn("schema", (self.out / self.rows()[0]["output_path"]).read_text())
+
+
+class Estimates(unittest.TestCase):
+    def test_learns(self) -> None:
+        """What has ended says how long the like of it takes: the same cell, else cells of its program and runtime."""
+        def cell(program: str, workers: int, told: float | None = None, **build: str) -> matrices.Cell:
+            return matrices.Cell(program, {"workers": workers}, {}, build, estimate=told)
+
+        with tempfile.TemporaryDirectory() as empty:
+            estimator = plan.Estimator(Path(empty), "m")
+        self.assertEqual([estimator.seconds(cell("a", 1)), estimator.seconds(cell("a", 1, 5))], [plan.GUESS, 5])
+        estimator.ended(cell("a", 1, 5), 20.0, "ok")
+        estimator.ended(cell("a", 2, 5), 10.0, "ok")
+        estimator.ended(cell("a", 2, 5), 99.0, "skipped")
+        self.assertEqual(estimator.seconds(cell("a", 1, 5)), 20)
+        self.assertEqual(estimator.seconds(cell("a", 3, 4)), 4 * 3)
+        self.assertEqual(estimator.seconds(cell("a", 3, 4, runtime="sim")), 4)
+        self.assertEqual(estimator.seconds(cell("b", 3, 4)), 4)
 
 
 class Options(TreeCase):
