@@ -45,7 +45,10 @@ static void *brings(void *arg)
         sem_wait(&room);
         pthread_mutex_lock(&lock);
         waiting++;
-        pthread_cond_signal(&more);
+        if (i % 2 == 0)
+            pthread_cond_signal(&more);
+        else
+            pthread_cond_broadcast(&more);
         pthread_mutex_unlock(&lock);
         if (i % 16 == 0)
             sched_yield();
@@ -155,8 +158,8 @@ static void cleanups(void)
     void *value;
     assert(pthread_create(&t, NULL, ends_within, NULL) == 0 && pthread_join(t, &value) == 0);
     assert(value == (void *)5 && cleaned == 421);
-    assert(pthread_create(&t, NULL, ends_within, &t) == 0 && pthread_join(t, &value) == 0);
-    assert(value == &t && cleaned == 4214);
+    assert(pthread_create(&t, NULL, ends_within, &cleaned) == 0 && pthread_join(t, &value) == 0);
+    assert(value == &cleaned && cleaned == 4214);
     pthread_cleanup_push(cleans, (void *)6);
     pthread_cleanup_pop(1);
     assert(cleaned == 42146);
@@ -173,6 +176,115 @@ static void timed(void)
     assert(pthread_rwlock_unlock(&guard) == 0 && pthread_rwlock_unlock(&guard) == 0);
 }
 
+/* What else there is of the names: ways not to wait, to let go, and to tell who is who. */
+static sem_t done;
+
+static void *lets_go(void *arg)
+{
+    pthread_t *me = arg;
+    *me = pthread_self();
+    assert(pthread_equal(pthread_self(), *me) && sem_post(&done) == 0);
+    return NULL;
+}
+
+static void *holds_all(void *arg)
+{
+    struct timespec over = {1, 0};
+    pthread_rwlock_t *guarded = arg;
+    assert(pthread_mutex_trylock(&lock) == EBUSY && pthread_mutex_timedlock(&lock, &over) == ETIMEDOUT);
+    assert(pthread_rwlock_trywrlock(guarded) == EBUSY);
+    return arg;
+}
+
+static void others(void)
+{
+    struct timespec over = {1, 0};
+    pthread_t t, us[2];
+    pthread_attr_t detached;
+    pthread_rwlock_t guarded;
+    pthread_key_t short_lived;
+    assert(sem_init(&done, 0, 0) == 0 && pthread_key_create(&short_lived, NULL) == 0);
+    assert(pthread_attr_init(&detached) == 0);
+    assert(pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED) == 0);
+    assert(pthread_create(&t, &detached, lets_go, &us[0]) == 0 && pthread_attr_destroy(&detached) == 0);
+    assert(pthread_create(&t, NULL, lets_go, &us[1]) == 0 && pthread_detach(t) == 0);
+    assert(sem_wait(&done) == 0 && sem_wait(&done) == 0);
+    assert(sem_timedwait(&done, &over) == -1 && errno == ETIMEDOUT && sem_destroy(&done) == 0);
+
+    assert(pthread_rwlock_init(&guarded, NULL) == 0 && pthread_rwlock_trywrlock(&guarded) == 0);
+    assert(pthread_mutex_trylock(&lock) == 0 && pthread_create(&t, NULL, holds_all, &guarded) == 0);
+    assert(pthread_join(t, NULL) == 0 && pthread_mutex_unlock(&lock) == 0 && pthread_rwlock_unlock(&guarded) == 0);
+    assert(pthread_mutex_timedlock(&lock, &over) == 0 && pthread_mutex_unlock(&lock) == 0);
+    assert(pthread_rwlock_destroy(&guarded) == 0 && pthread_key_delete(short_lived) == 0);
+}
+
+/* Waits until it is told, and says so. */
+static struct {
+    mtx_t m;
+    cnd_t c;
+    int here, told;
+} talk;
+
+static int is_told(void *all)
+{
+    assert(thrd_equal(thrd_current(), thrd_current()) && mtx_lock(&talk.m) == thrd_success);
+    talk.here++;
+    while (talk.told == 0)
+        cnd_wait(&talk.c, &talk.m);
+    talk.here--;
+    mtx_unlock(&talk.m);
+    if (all != NULL)
+        thrd_exit(7);
+    return 8;
+}
+
+static int by_now(void *none)
+{
+    struct timespec over = {1, 0};
+    (void)none;
+    return mtx_timedlock(&talk.m, &over);
+}
+
+static void others_of_c11(void)
+{
+    struct timespec over = {1, 0};
+    thrd_t t[3];
+    tss_t short_lived;
+    int value[3];
+    assert(mtx_init(&talk.m, mtx_timed) == thrd_success && cnd_init(&talk.c) == thrd_success);
+    assert(tss_create(&short_lived, NULL) == thrd_success);
+    tss_delete(short_lived);
+    for (int i = 0; i < 3; i++)
+        assert(thrd_create(&t[i], is_told, i == 1 ? &talk : NULL) == thrd_success);
+    assert(thrd_detach(t[2]) == thrd_success);
+    mtx_lock(&talk.m);
+    assert(cnd_timedwait(&talk.c, &talk.m, &over) == thrd_timedout);
+    while (talk.here < 3) {
+        mtx_unlock(&talk.m);
+        thrd_yield();
+        mtx_lock(&talk.m);
+    }
+    talk.told = 1;
+    for (int i = 0; i < 3; i++)
+        cnd_signal(&talk.c);
+    mtx_unlock(&talk.m);
+    for (int i = 0; i < 2; i++)
+        assert(thrd_join(t[i], &value[i]) == thrd_success && value[i] == 8 - i);
+    for (int here = 1; here > 0;) {
+        mtx_lock(&talk.m);
+        here = talk.here;
+        mtx_unlock(&talk.m);
+        thrd_yield();
+    }
+    mtx_lock(&talk.m);
+    assert(thrd_create(&t[0], by_now, NULL) == thrd_success && thrd_join(t[0], &value[0]) == thrd_success);
+    assert(value[0] == thrd_timedout);
+    mtx_unlock(&talk.m);
+    assert(mtx_timedlock(&talk.m, &over) == thrd_success && mtx_unlock(&talk.m) == thrd_success);
+    cnd_destroy(&talk.c);
+    mtx_destroy(&talk.m);
+}
+
 int main(void)
 {
     pthread_t bring[WORKERS], take[WORKERS];
@@ -185,7 +297,8 @@ int main(void)
     assert(pthread_mutex_lock(&twice) == 0 && pthread_mutex_lock(&twice) == 0);
     assert(pthread_mutex_unlock(&twice) == 0 && pthread_mutex_unlock(&twice) == 0);
     pthread_mutexattr_settype(&type, PTHREAD_MUTEX_ERRORCHECK);
-    pthread_mutex_init(&twice, &type);
+    assert(pthread_mutex_destroy(&twice) == 0 && pthread_mutex_init(&twice, &type) == 0);
+    assert(pthread_mutexattr_destroy(&type) == 0);
     assert(pthread_mutex_lock(&twice) == 0 && pthread_mutex_lock(&twice) == EDEADLK);
     assert(pthread_mutex_unlock(&twice) == 0 && pthread_mutex_unlock(&twice) == EPERM);
     pthread_attr_init(&attr);
@@ -203,9 +316,12 @@ int main(void)
         pthread_join(take[i], &value);
         sum += (int)(intptr_t)value;
     }
+    assert(pthread_barrier_destroy(&together) == 0);
     late();
     cleanups();
     timed();
+    others();
+    others_of_c11();
     int left;
     sem_getvalue(&room, &left);
     assert(sem_trywait(&room) == 0 && sem_trywait(&room) == 0 && sem_trywait(&room) == 0);

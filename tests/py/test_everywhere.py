@@ -85,6 +85,12 @@ class Everywhere(unittest.TestCase):
                 elif name not in ("tests", "workloads"):     # what is built, not how
                     self.assertEqual(missing, set())
 
+    def test_each_name_of_pthreads_is_used(self) -> None:
+        names = re.findall(r"^#define (\w+) ", (ROOT / "core/platform_linux/tenter_names.h").read_text(encoding="utf-8"), re.M)
+        program = set(re.findall(r"\w+", (ROOT / "tests/pthread_program.c").read_text(encoding="utf-8")))
+        self.assertGreater(len(names), 90)
+        self.assertEqual(set(names) - program, set())
+
 
 if __name__ == "__main__":
     unittest.main()
