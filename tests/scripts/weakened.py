@@ -28,37 +28,38 @@ ORDER = re.compile(r"memory_order_(acquire|release|acq_rel|seq_cst)\b")
 FUNCTION = re.compile(r"^static inline [^;{]*?\b(\w+)\([^;{]*?\)\s*\{", re.M)
 CAS = re.compile(r"atomic_compare_exchange_\w+\(")
 #: A file of core/queues and the queues that are tested for it, where these are not of its name.
-QUEUES = {"spinlock": ["locked", "two-lock"], "link_shared": ["nemesis", "mpsc-stub", "two-lock"]}
+QUEUES = {"spinlock": ["try-lock", "locked", "two-lock"], "link_shared": ["nemesis", "mpsc-stub", "two-lock"]}
 SLOT = "keeps a slot or a link from being used again too early: these are atomic themselves"
-STORE = "keeps a store before a later load: no matter of what is handed over"
-AGAIN = "another order of the same operation sees the same"
-LOOK = "a look from outside"
+INDEX = "shows with a slot the indices that led to it: these are atomic themselves"
+BOTH = "keeps two accesses in order, for who decides by both: this machine does so whatever is written, another one may not"
+AGAIN = "who has got the item has passed another order that shows the same: the path to it has two"
+LOOK = "for who looks from outside, at two words: a queue does not seem emptier than it was; no item is read by that"
+GONE = "what lies below it is claimed already, so that nobody gets an item by it; kept as each store to bottom is a release"
 RARE = "on a path that this program takes too seldom"
 #: By file: which order of which function is not seen, without what ("both": without either), and why.
 UNSEEN_IN: dict[str, list[tuple[str, int, str, str]]] = {
-    "chase_lev": [("push", 1, "acquire", SLOT), ("grow", 1, "acquire", SLOT), ("grow", 2, "release", AGAIN),
-                  ("pop", 1, "both", STORE), ("pop", 2, "acquire", STORE), ("pop", 3, "both", STORE), ("pop", 4, "release", RARE),
-                  ("steal", 1, "acquire", STORE), ("steal", 3, "acquire", AGAIN), ("steal", 4, "release", SLOT),
-                  ("steal", 4, "acquire", STORE), ("valid", 1, "acquire", LOOK)],
-    "link_shared": [("await_", 1, "acquire", RARE)],
-    "mpmc_ring": [("push", 1, "acquire", SLOT), ("push", 2, "both", SLOT), ("pop", 1, "acquire", STORE),
-                  ("pop", 2, "release", SLOT), ("pop", 3, "both", STORE), ("pop", 4, "acquire", STORE), ("pop", 5, "both", SLOT),
+    "chase_lev": [("push", 1, "acquire", SLOT), ("grow", 1, "acquire", SLOT), ("grow", 2, "release", RARE),
+                  ("pop", 1, "both", BOTH), ("pop", 2, "acquire", BOTH), ("pop", 3, "both", BOTH), ("pop", 4, "release", GONE),
+                  ("steal", 1, "acquire", BOTH), ("steal", 3, "acquire", RARE), ("steal", 4, "release", SLOT),
+                  ("steal", 4, "acquire", BOTH), ("valid", 1, "acquire", LOOK)],
+    "link_shared": [("await_", 1, "acquire", AGAIN)],
+    "mpmc_ring": [("push", 1, "acquire", INDEX), ("push", 2, "both", INDEX), ("pop", 1, "acquire", BOTH),
+                  ("pop", 2, "release", INDEX), ("pop", 3, "both", BOTH), ("pop", 4, "acquire", BOTH), ("pop", 5, "both", INDEX),
                   ("length", 1, "acquire", LOOK)],
     "mpsc_node": [("push", 1, "both", SLOT)],
     "mpsc_stub": [("empty", 1, "acquire", LOOK)],
     "nemesis": [("pop", 2, "both", SLOT)],
-    "spinlock": [("try_lock", 1, "acquire", RARE)],
     "spmc_deque": [("push_n", 1, "acquire", SLOT), ("steal", 2, "release", SLOT), ("valid", 1, "acquire", LOOK)],
-    "spmc_fifo": [("push_n", 1, "acquire", SLOT), ("pop", 1, "both", SLOT), ("pop", 2, "release", SLOT),
-                  ("steal", 1, "acquire", SLOT), ("steal", 3, "release", SLOT), ("length", 1, "acquire", LOOK),
+    "spmc_fifo": [("push_n", 1, "acquire", SLOT), ("pop", 1, "acquire", SLOT), ("pop", 1, "release", LOOK), ("pop", 2, "release", LOOK),
+                  ("steal", 1, "acquire", LOOK), ("steal", 3, "release", SLOT), ("length", 1, "acquire", LOOK),
                   ("valid", 1, "acquire", LOOK)],
-    "spmc_lifo": [("push_n", 1, "acquire", SLOT), ("pop", 1, "both", STORE), ("pop", 2, "acquire", STORE),
-                  ("pop", 3, "both", STORE), ("pop", 4, "release", RARE), ("steal", 1, "acquire", STORE),
-                  ("steal", 3, "release", SLOT), ("steal", 3, "acquire", STORE), ("length", 1, "acquire", LOOK),
+    "spmc_lifo": [("push_n", 1, "acquire", SLOT), ("pop", 1, "both", BOTH), ("pop", 2, "acquire", BOTH),
+                  ("pop", 3, "both", BOTH), ("pop", 4, "release", GONE), ("steal", 1, "acquire", BOTH),
+                  ("steal", 3, "release", SLOT), ("steal", 3, "acquire", BOTH), ("length", 1, "acquire", LOOK),
                   ("valid", 1, "acquire", LOOK)],
     "treiber": [("pop", 1, "acquire", AGAIN), ("pop", 2, "acquire", AGAIN), ("pop", 3, "acquire", AGAIN)],
-    "two_lock": [("push", 1, "release", SLOT), ("empty", 1, "acquire", LOOK), ("pop", 1, "acquire", RARE),
-                 ("pop", 3, "acquire", RARE)],
+    "two_lock": [("push", 1, "release", LOOK), ("empty", 1, "acquire", LOOK), ("pop", 1, "acquire", AGAIN),
+                 ("pop", 3, "acquire", AGAIN)],
 }
 UNSEEN = {(file, function, which, each) for file, rows in UNSEEN_IN.items() for function, which, lost, _why in rows
           for each in (("release", "acquire") if lost == "both" else (lost,))}
