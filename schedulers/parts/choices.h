@@ -80,6 +80,7 @@ enum { WAY_PLAIN, WAY_GLOBAL, WAY_MORE };
 
 static inline int local_way_of(struct tn_cluster *cl)
 {
+    (void)cl; /* where the build fixes all */
     if (LOCAL_LAYOUT(cl) == LAYOUT_GLOBAL)
         return WAY_GLOBAL;
     return KNOB(cl, full) != FULL_OVERFLOW || KNOB(cl, spawn) != SPAWN_PARENT || KNOB(cl, place) != PLACE_WAKER ||

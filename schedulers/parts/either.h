@@ -25,10 +25,10 @@ static inline int local_way(struct tn_worker *me)
 
 static __attribute__((noinline)) int other_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
-    struct local_cluster *c = f->cluster->sched;
-    return c->way == WAY_GLOBAL ? global_ready(me, f, why)
-           : c->way == WAY_MORE ? more_ready(me, f, why)
-                                : local_ready(NULL, f, why);
+    const uint32_t way = ALL_PLAIN ? WAY_PLAIN : ((struct local_cluster *)f->cluster->sched)->way;
+    return way == WAY_GLOBAL ? global_ready(me, f, why)
+           : way == WAY_MORE ? more_ready(me, f, why)
+                             : local_ready(NULL, f, why);
 }
 
 static int either_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)

@@ -60,6 +60,7 @@ static struct tn_worker *more_home(struct tn_fibre *f)
 static __attribute__((noinline)) int more_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why why)
 {
     struct tn_cluster *cl = f->cluster;
+    (void)cl; /* where the build fixes all */
     if (KNOB(cl, place) == PLACE_OWNER && (why == TN_SPAWNED || why == TN_MIGRATED))
         *tn_fibre_word(f) = me;
     struct tn_worker *home = why == TN_WOKEN ? more_home(f) : NULL;
@@ -89,7 +90,8 @@ static __attribute__((noinline)) int more_ready(struct tn_worker *me, struct tn_
 static struct tn_fibre *more_slot(struct tn_worker *me)
 {
     struct local_worker *l = local_of(me);
-    bool newest = LOCAL_LIFO || l->fresh, bound = newest && l->in_row >= KNOB(me->cluster, slot);
+    const int64_t most = KNOB(me->cluster, slot);
+    bool newest = LOCAL_LIFO || l->fresh, bound = newest && l->in_row >= most;
     void *f = NULL;
     l->fresh = false;
     l->in_row = newest && !bound ? l->in_row + 1 : 0;

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a build has no use for costs nothing: instructions of a yield, of a spawn with its join and of a wait with its wake-up,
+counted by callgrind, of tests/instructions_probe.c
+
+    unused.py FREE PLAIN BESIDE
+
+in three builds of fifo: FREE leaves all knobs to the run; PLAIN fixes those that concern ready() and next() to what is plain;
+BESIDE fixes the others besides, to what is not. Checked:
+
+  1. PLAIN has none of the functions of the other ways, nor of another module; FREE has the ways (so the check can fail);
+  2. what is fixed to something else, but is none of ready() and next(), costs no operation an instruction;
+  3. a way that is left to the run costs an operation a test at each of its scheduling points, and no more.
+"""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WAYS = {"more_ready", "more_next", "more_full", "other_next", "global_ready", "global_next", "request_make"}
+FEW, MANY = 1000, 21000
+TESTS = {"yield": 2, "spawn": 4, "wait": 2}  # scheduling points of an operation: calls of ready() and of next()
+TEST = 4                                     # two loads, a compare and a jump
+NOISE = 0.5                                  # of what is not the operations, in this many
+
+
+def functions(program: str) -> set[str]:
+    text = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    return {name.split(".")[0] for name in re.findall(r"^[0-9a-f]+ [tT] (\S+)$", text, re.M)}
+
+
+def count(program: str, kind: str, ops: int) -> int:
+    with tempfile.TemporaryDirectory() as scratch:
+        run = subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.path.join(scratch, 'out')}",
+                              program, kind, str(ops)], capture_output=True, text=True, timeout=240, check=False)
+    found = re.search(r"Collected : (\d+)", run.stderr)
+    if run.returncode != 0 or found is None:
+        sys.exit(f"unused: {program} {kind} under callgrind: exit {run.returncode}\n{run.stderr}")
+    return int(found[1])
+
+
+def each(program: str, kind: str) -> float:
+    return (count(program, kind, MANY) - count(program, kind, FEW)) / (MANY - FEW)
+
+
+def main() -> int:
+    if shutil.which("valgrind") is None or shutil.which("nm") is None:
+        print("unused: no valgrind, or no nm: skipped")
+        return 77
+    free, plain, beside = sys.argv[1:4]
+    modules = {p.name for p in (Path(__file__).parents[2] / "schedulers").iterdir() if p.is_dir()} - {"fifo", "parts"}
+    others = re.compile(rf"({'|'.join(sorted(modules))})_(ready|next|steal|drain|may_have_work)$")
+    faults = [f"{name} is in the build that fixes it away" for name in sorted(functions(plain) & WAYS)]
+    faults += [f"{name}: of a module that is not built in" for name in sorted(functions(plain)) if others.match(name)]
+    if len(functions(free) & WAYS) < 4 or len(modules) < 8:
+        faults.append("the check sees nothing: the other ways are not in the build that has them")
+    for kind, points in TESTS.items():
+        n = {name: each(program, kind) for name, program in (("free", free), ("plain", plain), ("beside", beside))}
+        print(f"{kind}: " + ", ".join(f"{name} {value:.2f}" for name, value in n.items()))
+        if abs(n["plain"] - n["beside"]) > NOISE:
+            faults.append(f"{kind}: {n['beside']:.2f} instructions, {n['plain']:.2f} with other values of what it has no use for")
+        if not n["plain"] + NOISE < n["free"] <= n["plain"] + TEST * points:
+            faults.append(f"{kind}: {n['free']:.2f} instructions with all left to the run, {n['plain']:.2f} with all fixed")
+    print("\n".join(faults) or "unused: ok")
+    return 1 if faults else 0
+
+
+sys.exit(main())
