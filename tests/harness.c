@@ -338,6 +338,11 @@ bool counting(void)
     return build_has("\"observe\":\"counters\"");
 }
 
+unsigned poller_threads(void)
+{
+    return build_has("\"pollers\":[{\"name\":\"thread\"") || build_has("\"pollers\":[{\"name\":\"fibre\"");
+}
+
 __attribute__((noinline)) int errno_get(void)
 {
     return errno;

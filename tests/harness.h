@@ -78,6 +78,8 @@ bool build_has(const char *text);
 /* Does a sanitizer build force every fibre through the shared queue? Does the runtime count? */
 bool migration_forced(void);
 bool counting(void);
+/* The threads that a runtime of one cluster has beside its workers: one of the pollers `thread` and `fibre`. */
+unsigned poller_threads(void);
 
 /* errno by calls that no compiler keeps an address over. */
 int errno_get(void);

@@ -124,7 +124,7 @@ static void test_environment(void)
         {"TENTER_POOL_MS", "5"},
         {"TENTER_MONITOR_US", "500"},
         {"TENTER_POLLER", TEST_POLLER},
-        {"TENTER_POLLER", TEST_IN_POLLER},
+        {"TENTER_POLLER", TEST_IN_POLLER != NULL ? TEST_IN_POLLER : TEST_POLLER},
         {"TENTER_MEMBARRIER", "1"},
         {"TENTER_GUARDS", "mprotect"},
         {"TENTER_TEST_ONLY", "anything"},

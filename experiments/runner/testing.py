@@ -27,6 +27,10 @@ VARIANTS: dict[str, list[str]] = {
     "ucontext": ["-Dcontext=ucontext"],
     "utility": ["-Dsuspension=utility", "-Ddead=utility", "-Dtimers=wheel"],
     "lock": ["-Dsuspension=lock"],
+    "lock-ticket": ["-Dlock=ticket", "-Dmutex=spin-block"],  # the lock inside the primitives, and what a mutex does
+    "lock-park": ["-Dlock=park", "-Dmutex=baton"],
+    "poller-fibre": ["-Dpoller=fibre"],
+    "poller-thread": ["-Dpoller=thread"],
     "observe-off": ["-Dobserve=off"],
     "several": ["-Dschedulers=fifo,lifo,hybrid,sharded,multiq,staged,pushing,skeleton,yields"],
     "plugin": ["-Dschedulers=plugin,fifo"],

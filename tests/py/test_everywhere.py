@@ -16,9 +16,8 @@ from experiments.runner import check_cases, testing  # noqa: E402
 
 #: The values that no variant of testing.py has, and where they are tested.
 ELSEWHERE = {
-    "poller": "tests/meson.build makes each poller's suites in every build",
+    "poller": "null: tests/meson.build makes each poller's suites in every build",
     "mutex": "tests/meson.build: variant_of, in every build; test_mutex has each design",
-    "lock": "tests/meson.build: variant_of, in every build",
     "runtime": "the simulated one: test_sim.py",
     "likwid": "test_counters, with a fake one",
 }
