@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * forgets: a module with a fault, for test_deadlock. It runs the first fibre that it is given; any that is new after that
+ * forgets: a module with a fault, for test_nodeadlock. It runs the first fibre that it is given; any that is new after that
  * it keeps, and says that there is no work: ready for ever, while all workers are idle.
  */
 #include "scheduler.h"
