@@ -11,6 +11,7 @@
 #include "hdr.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,7 @@ static void repetition(int rep, tn_cluster *apart)
     }
     bench_sample(bench, "throughput", "1/s", measure(ms), rep);
     bench_region_stop();
+    uint64_t ended = tn_now();
     atomic_store(&over, true);
     for (size_t i = 0; i < n; i++)
         tn_join(f[i], NULL);
@@ -141,8 +143,13 @@ static void repetition(int rep, tn_cluster *apart)
             hdr_record(latency, took[i]);
     if (interval != 0)
         bench_sample(bench, "peak", "items", (double)atomic_load(&peak), rep);
-    if (interval != 0)
+    if (interval != 0 && items != 0)
         bench_sample(bench, "shed", "1", (double)atomic_load(&shed) / (double)items, rep);
+    uint64_t due = interval == 0 || ended < first_due ? 0 : (ended - first_due) / interval;
+    /* That a source which waits for room falls behind is what it waits for. */
+    if (!bench_warmup(bench, rep) && bench_int(bench, "full") != TN_FULL_WAIT &&
+        (double)items < 0.95 * (double)(due < room ? due : room))
+        bench_saturated(bench, "repetition %d: %" PRIu64 " items came where %" PRIu64 " were due", rep, items, due);
     if (atomic_load(&passed) != now_done() * stages)
         bench_invalid(bench, "repetition %d: items have not gone through all stages", rep);
     free(f);

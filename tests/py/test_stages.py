@@ -62,6 +62,12 @@ class Staged(unittest.TestCase):
         self.assertEqual(said["status"], "ok", said)
         self.assertGreater(metric(said, "throughput"), 0.9 * 4e9 / 30000)
 
+    def test_source_falls_behind(self) -> None:
+        """Where it has no core of its own: neither an answer nor a failure."""
+        said = sim(1, "fifo", "stages", "--workers", "2", "--rate", "1000000", "--unit", "10000", "--ms", "2", "--settle", "1")
+        self.assertEqual(said["status"], "saturated", said)
+        self.assertRegex(said["message"], "items came where [0-9]+ were due")
+
     def test_many_cores(self) -> None:
         said = sim(64, "staged:stages=5", "stages", "--cost", "1:2:3:2:1", "--inflight", "400", "--ms", "2", "--settle",
                    "2")
