@@ -204,6 +204,7 @@ struct worker {
     bool preempt_turn;           /* whether the last fair choice was among them */
     struct fibre *preempt_fibre; /* at the last tick: what ran, and since which scheduling point */
     uint64_t preempt_point;
+    unsigned preempt_tries; /* since then, of those that came at a bad moment */
 #endif
 
     /* anyone */

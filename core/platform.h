@@ -292,6 +292,7 @@ int tn_ticks_begin(struct tn_ticks *t, tn_time period);
 void tn_ticks_end(struct tn_ticks *t);
 void tn_ticks_pause(struct tn_ticks *t); /* inside one too */
 void tn_ticks_resume(struct tn_ticks *t);
+void tn_ticks_soon(struct tn_ticks *t, tn_time wait); /* inside one: the next after `wait`, then every period again */
 void tn_ticks_open(void);
 
 /* Is an address in the program's own file, not in a library; is it in the runtime's? */

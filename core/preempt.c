@@ -18,6 +18,7 @@
 
 /* How deep a stack may be that is looked through; one that is deeper is left alone. */
 enum { PREEMPT_DEPTH = 64 };
+enum { PREEMPT_TRIES = 8, PREEMPT_PART_NS = 20000 };
 
 static bool all_is_the_programs(const struct fibre *f, const struct tn_where *where)
 {
@@ -51,6 +52,14 @@ static void give_way(struct worker *w)
     stop_current(w, next, AFTER_PREEMPT, TN_PREEMPTED, false);
 }
 
+/* Not now: it may be so soon. Where a library is called all the time whole periods would hardly ever hit the program; so it is tried
+ * at parts of one, and then for some whole ones not, which bounds what is spent on it. */
+static void try_soon(struct worker *w)
+{
+    tn_time part = w->ticks_of.period / PREEMPT_TRIES;
+    tn_ticks_soon(&w->ticks_of, part > PREEMPT_PART_NS ? part : PREEMPT_PART_NS);
+}
+
 /* In the signal handler, on the stack of whatever runs. */
 static void preempt(const struct tn_where *where)
 {
@@ -67,12 +76,16 @@ static void preempt(const struct tn_where *where)
     bool fresh = w->preempt_fibre != f || w->preempt_point != point;
     w->preempt_fibre = f;
     w->preempt_point = point;
-    if (fresh)
+    if (fresh) {
+        w->preempt_tries = 0;
         return;
+    }
     if (atomic_load_explicit(&f->preempt_masked, memory_order_relaxed)) /* relaxed: of this thread */
         atomic_store_explicit(&f->preempt_due, true, memory_order_relaxed);
     else if (all_is_the_programs(f, where))
         give_way(w);
+    else if (++w->preempt_tries % (2 * PREEMPT_TRIES) < PREEMPT_TRIES)
+        try_soon(w);
 }
 
 int preempt_ready(size_t room)

@@ -109,10 +109,14 @@ size_t tn_ticks_room(void)
     return 2 * (frame != 0 ? frame : 4096) + WORK;
 }
 
+static struct timespec of_ns(tn_time ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
 static void set_period(timer_t timer, tn_time period)
 {
-    struct timespec t = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
-    timer_settime(timer, 0, &(struct itimerspec){t, t}, NULL);
+    timer_settime(timer, 0, &(struct itimerspec){of_ns(period), of_ns(period)}, NULL);
 }
 
 static void masked(int how)
@@ -154,6 +158,11 @@ void tn_ticks_resume(struct tn_ticks *t)
 {
     t->paused = false;
     set_period(t->timer, t->period);
+}
+
+void tn_ticks_soon(struct tn_ticks *t, tn_time wait)
+{
+    timer_settime(t->timer, 0, &(struct itimerspec){of_ns(t->period), of_ns(wait)}, NULL);
 }
 
 void tn_ticks_open(void)
