@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A fifo of its own, by another name: no cluster runs it, its choices of victims are called as they are. */
 #define TN_KNOB_OWNER probe
@@ -331,6 +332,61 @@ static void test_requests(void)
     request_fini(&shared);
 }
 
+/* What a worker with more than it needs writes for others: nothing while nobody is hungry, and one ticket after that. */
+struct written {
+    struct local_worker local[MOST];
+    struct local_cluster shared;
+    struct tn_cluster cluster;
+    unsigned char ring[2048];
+    uint64_t counts[TN_MODULE_COUNTERS_MAX];
+};
+
+static void note(struct written *w, const uint64_t *counts)
+{
+    size_t ring = tn_mpmc_bytes(tn_mpmc_capacity(shared.tickets));
+    if (!CHECK(ring <= sizeof w->ring))
+        return;
+    memset(w, 0, sizeof *w);
+    memcpy(w->local, local, sizeof local);
+    memcpy(&w->shared, &shared, sizeof shared);
+    memcpy(&w->cluster, &cluster, sizeof cluster);
+    memcpy(w->ring, shared.tickets, ring);
+    memcpy(w->counts, counts, sizeof w->counts);
+}
+
+static void test_request_costs(void)
+{
+    static struct written before, after;
+    static uint64_t counts[TN_MODULE_COUNTERS_MAX];
+    static struct tn_fibre fibre[4];
+    set_request(REQUEST_TICKET);
+    cluster.slots = 10;
+    CHECK_EQUAL(request_init(&cluster), 0);
+    workers[4].counts = counts;
+    local[4].open = open_make(16);
+    atomic_store(&local[4].shown, local[4].open);
+    for (int i = 0; i < 4; i++)
+        CHECK(OPEN(push)(local[4].open, &fibre[i]));
+    CHECK_EQUAL(local_length(&workers[4]), 4);
+    for (uint32_t hungry = 0; hungry < 2; hungry++) {
+        atomic_store(&cluster.hungry, hungry);
+        if (hungry) {
+            CHECK_EQUAL(request_make(&workers[4], TN_HELD), TN_HELD);
+            CHECK_EQUAL(atomic_load(&local[4].ticket), 1);
+        }
+        note(&before, counts);
+        for (int i = 0; i < 20; i++)
+            CHECK_EQUAL(request_make(&workers[4], TN_HELD), TN_HELD);
+        note(&after, counts);
+        CHECK(memcmp(&before, &after, sizeof before) == 0);
+    }
+    CHECK(tn_mpmc_pop(shared.tickets) == &workers[4]); /* it names who has the work */
+    CHECK(tn_mpmc_pop(shared.tickets) == NULL);
+    atomic_store(&cluster.hungry, 0);
+    open_free(local[4].open);
+    request_fini(&shared);
+}
+
 /* Few are left alone, every 16th such victim is not. */
 static void test_least(void)
 {
@@ -375,6 +431,7 @@ int main(void)
         {"victims: who is robbed first", test_knob},
         {"topology: by distance", test_near},
         {"requests and tickets come first", test_requests},
+        {"who has enough writes nothing while nobody is hungry", test_request_costs},
         {"few are left alone", test_least},
         {"the biased lock", test_biased},
     };
