@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("TENTER_")}
@@ -182,6 +183,16 @@ def locks(program: str) -> None:
     run(program, "--design", "ticket", code=2)
     said = run(program, "--critical", "300", "--duration", "0.01", "--cpu-by", "process")
     wanted("locks: --other is as --critical", said.get("params", {}).get("other") == 300)
+    by_group(program)
+
+
+def by_group(program: str) -> None:
+    """The processor time of this very control group, in which more may be than the program; or one line that there is none."""
+    groups = Path("/sys/fs/cgroup")
+    if (groups / "cpu.stat").exists() or any(groups.glob("*/cpuacct.usage")):
+        told(program, run(program, "--critical", "200", "--duration", "0.05", "--cpu-by", "cgroup"))
+    else:
+        run(program, "--cpu-by", "cgroup", code=77)
 
 
 def told(program: str, said: dict[str, Any]) -> None:
