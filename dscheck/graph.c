@@ -48,7 +48,6 @@ uint16_t graph_append(struct frame *g, enum slot_kind kind, unsigned tid)
                                .after = NIL,
                                .readers = NIL,
                                .reader = NIL,
-                               .link = NIL,
                                .cause = NIL,
                                .since = NIL};
     return e;
@@ -101,7 +100,7 @@ static void last_of(struct frame *g, unsigned t)
     g->last[t] = g->bottom[t] = NIL;
     for (uint32_t i = g->n; i-- > 0;) {
         const struct slot *s = &g->slot[i];
-        if (s->tid != t || s->kind == WPART)
+        if (s->tid != t)
             continue;
         if (s->kind == EVENT) {
             g->last[t] = (uint16_t)i;
@@ -118,10 +117,6 @@ void graph_cut(struct frame *g, uint32_t n)
     while (g->n > n) {
         uint16_t e = (uint16_t)--g->n;
         struct slot *s = &g->slot[e];
-        if (s->kind == WPART) {
-            g->slot[s->link].link = NIL;
-            continue;
-        }
         lost |= 1U << s->tid;
         if (s->kind == BOTTOM)
             continue;
@@ -213,7 +208,7 @@ bool graph_caused(const struct frame *g, uint16_t w, uint16_t e)
     /* What leads to w came before it; what had come before the cause is not what the cause leads to.  So this ends. */
     while (w != cause && graph_leads(g, cause, w)) {
         uint16_t x = g->place[g->slot[w].loc].last;
-        while (x == w || (write_time(g, x) >= since && !graph_leads(g, x, w))) /* the cause at the latest */
+        while (x == w || (x >= since && !graph_leads(g, x, w))) /* the cause at the latest */
             x = g->slot[x].before;
         if (x == cause)
             return true;
@@ -263,7 +258,6 @@ void graph_copy(struct frame *to, const struct frame *from, const bool *keep, ui
         to->slot[i].readers = NIL;
     for (uint32_t i = 0; i < n; i++) {
         struct slot *s = &to->slot[i];
-        s->link = renamed[s->link];
         s->cause = renamed[s->cause];
         if (s->since != NIL) { /* a time: it stays when the slot goes */
             uint16_t next = s->since;

@@ -6,7 +6,6 @@
  * graph is cut back by dropping slots from its end, and a slot's number says when it came.  Kinds of slots:
  *
  *   EVENT   an operation of a thread, the next in its program order
- *   WPART   the write of a read-modify-write that was added later than its read (`link`): its read has been revisited
  *   BOTTOM  a read that waits: its thread comes back to it for as long as nobody writes what it waits for.  It is no
  *           event: nothing is ordered by it.  It stands for the offers that were made: whatever was written before
  *           this one has been tried.  `cause` is the write that made a read that had gone on wait: what does not lead
@@ -26,7 +25,7 @@
 #include "../instrument/instrument.h"
 
 enum { NIL = 0xffff, SLOTS_MAX = 0xff00 };
-enum slot_kind { EVENT, WPART, BOTTOM };
+enum slot_kind { EVENT, BOTTOM };
 
 struct clock {
     union {
@@ -46,7 +45,7 @@ struct slot {
     uint16_t before, after;  /* co; NIL: none */
     uint16_t readers;        /* of a write: the first of those that read it */
     uint16_t reader;         /* of a read: the next that reads the same */
-    uint16_t link, cause, since;
+    uint16_t cause, since;
     uint16_t span;     /* of a BOTTOM: how many reads before it belong to its loop */
     uint32_t pc;       /* an offset into the code */
     uint64_t old, new; /* what it read, and wrote */
@@ -123,14 +122,6 @@ static inline uint64_t value_of(const struct frame *g, uint16_t w, uint16_t loc)
     return w == NIL ? g->place[loc].init : g->slot[w].new;
 }
 
-/* When the write of e was added. */
-static inline unsigned write_time(const struct frame *g, uint16_t e)
-{
-    return g->slot[e].link != NIL && g->slot[e].kind == EVENT && g->slot[g->slot[e].link].kind == WPART
-               ? g->slot[e].link
-               : e;
-}
-
 /* The event that a thread's next one follows; NIL: none. */
 static inline uint16_t follows(const struct frame *g, unsigned tid)
 {
@@ -150,7 +141,7 @@ bool graph_caused(const struct frame *g, uint16_t w, uint16_t e);
 /* Whether write w is a new offer to who waits at `bottom`. */
 static inline bool graph_newer(const struct frame *g, uint16_t w, uint16_t bottom)
 {
-    return write_time(g, w) > bottom && (g->slot[bottom].cause == NIL || graph_caused(g, w, bottom));
+    return w > bottom && (g->slot[bottom].cause == NIL || graph_caused(g, w, bottom));
 }
 
 /* Whether the exchange at e may fail for no reason: not if its thread's last one at that location has. Who then tries again

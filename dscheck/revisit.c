@@ -4,10 +4,10 @@
  */
 #include "revisit.h"
 
-/* Whether write x had come when slot `time` was added, or leads to w. */
-static inline bool previous(const struct frame *g, uint16_t x, unsigned time, uint16_t w)
+/* Whether write x had come when slot e was added, or leads to w. */
+static inline bool previous(const struct frame *g, uint16_t x, uint16_t e, uint16_t w)
 {
-    return x != w && (write_time(g, x) <= time || graph_leads(g, x, w));
+    return x != w && (x <= e || graph_leads(g, x, w));
 }
 
 /* Whether write e was put behind all that had come, and nothing that was there before reads it. */
@@ -36,9 +36,6 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
                 return false;
         return true;
     }
-    /* A part came right behind the write that its update was given: what is asked of these two is enough. */
-    if (s->kind == WPART)
-        return true;
     if (s->choice != 0)
         return false;
     if (s->loc == NIL)
@@ -47,11 +44,11 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
         /* A later write that it reads goes as well, unless it leads to w, and has not done what comes first: it is read. */
         uint16_t x = s->rf == NIL ? g->place[s->loc].first : g->slot[s->rf].after;
         for (; x != NIL; x = g->slot[x].after)
-            if (x != e && !(s->skips && write_time(g, x) < e) && previous(g, x, e, w) &&
-                (s->cause == NIL || write_time(g, x) < e || graph_caused(g, x, e)))
+            if (x != e && !(s->skips && x < e) && previous(g, x, e, w) &&
+                (s->cause == NIL || x < e || graph_caused(g, x, e)))
                 return false;
     }
-    return !s->writes || write_time(g, e) != e || first_place(g, e, w);
+    return !s->writes || first_place(g, e, w);
 }
 
 bool revisit_drops(const struct frame *g, uint16_t i, uint16_t r, uint16_t w)
@@ -59,8 +56,6 @@ bool revisit_drops(const struct frame *g, uint16_t i, uint16_t r, uint16_t w)
     const struct slot *s = &g->slot[i];
     if (i <= r || i == w)
         return false;
-    if (s->kind == WPART) /* it goes with its read */
-        return revisit_drops(g, s->link, r, w);
     return s->kind == BOTTOM || !graph_leads(g, i, w);
 }
 

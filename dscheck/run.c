@@ -247,7 +247,7 @@ static void revisited(void)
     graph_co_insert(g, r, s->rf);
     search_wrote(r);
     await_wrote(s->tid);
-    search_write_part(r);
+    search_revised(r);
 }
 
 /* Goes on with whoever comes next, until a thread is to be resumed. */

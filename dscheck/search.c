@@ -62,8 +62,7 @@ static bool push_revisits(uint16_t w, bool may_sleep)
     struct search_looks looks, found;
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
-        if (s->loc == loc && s->kind == EVENT && s->reads && i != w && s->rf != w &&
-            !clock_has(&g->slot[w].porf, s)) {
+        if (s->loc == loc && s->kind == EVENT && s->reads && i != w && !clock_has(&g->slot[w].porf, s)) {
             items_wake_behind((uint16_t)i);
             if (!revisit_may(g, (uint16_t)i, w))
                 continue;
@@ -134,26 +133,9 @@ void search_settle(uint16_t e, uint16_t rf, unsigned choice)
             search_push_read(e, rf, c);
 }
 
-void search_write_part(uint16_t e)
+void search_revised(uint16_t e)
 {
-    struct frame *g = search_graph;
-    if (e + 1U != g->n) {
-        uint16_t part = graph_append(g, WPART, g->slot[e].tid);
-        g->slot[part].link = e;
-        g->slot[e].link = part;
-    }
     push_revisits(e, false);
-}
-
-/* Writes whose reads stayed when what came after those went: they come again. */
-static void rewrite(uint16_t but)
-{
-    struct frame *g = search_graph;
-    uint32_t n = g->n;
-    for (uint16_t o = 0; o < n; o++)
-        if (g->slot[o].kind == EVENT && g->slot[o].reads && g->slot[o].writes && o != but && g->slot[o].rf != NIL &&
-            g->slot[o].rf > o && g->slot[o].link == NIL)
-            search_write_part(o);
 }
 
 /* What reads r from a later write: it may have to wait, or write, or may turn out to be a loop. */
@@ -173,9 +155,8 @@ static void settle_revisited(uint16_t r, uint16_t w, unsigned choice)
     } else {
         search_revisited = r;
         if (s->writes)
-            search_write_part(r);
+            search_revised(r);
     }
-    rewrite(r);
 }
 
 static uint16_t po_before(const struct frame *g, uint16_t e)
@@ -228,15 +209,10 @@ static bool apply_revisit(const struct item *i)
     r = renamed[r];
     w = renamed[w];
     unlink_event(g, r);
-    g->slot[r].link = NIL;
     g->slot[r].writes = g->slot[r].skips = false;
     bool store = !g->slot[w].reads;
-    if (i->kind == STEAL) {
+    if (i->kind == STEAL)
         graph_co_insert(g, w, g->slot[w].rf);
-    } else if (store) {
-        graph_co_remove(g, w);
-        graph_co_insert(g, w, g->place[g->slot[w].loc].last);
-    }
     /* Clocks first, with r as a plain read: they say where else w may come.  (A part of a consistent graph, where nothing
      * has another place, is consistent.) */
     if (store || i->kind == STEAL) {
@@ -307,7 +283,7 @@ static bool apply(const struct item *i)
             s->skips = i->r != NIL;
             search_settle(i->e, i->other, i->choice);
             if (g->slot[i->e].writes)
-                search_write_part(i->e);
+                search_revised(i->e);
         } else { /* another choice of a revisited one */
             unlink_event(g, i->e);
             settle_revisited(i->e, i->other, i->choice);
@@ -320,13 +296,11 @@ static bool apply(const struct item *i)
         graph_co_insert(g, i->e, i->other);
         if (i->r != NIL) {
             graph_turn(g, i->r, EVENT);
-            g->slot[i->r].link = NIL;
             settle_revisited(i->r, i->e, 0);
         }
         break;
     case STEAL:
         unlink_event(g, i->e);
-        s->skips = false;
         read_in_vain(i->e, i->other, i->choice);
         if (i->r == NIL)
             push_steals(i->e, i->choice);
@@ -338,8 +312,6 @@ static bool apply(const struct item *i)
     case AS_IT_IS:
         break;
     case REVISIT:
-        if (!is_write(s)) /* it has turned out to wait */
-            return false;
         if (!apply_revisit(i))
             return false;
         break;

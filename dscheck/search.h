@@ -68,8 +68,8 @@ bool search_push_revisits(uint16_t w);
 
 /* e reads rf: its values, its links, its clock. */
 void search_settle(uint16_t e, uint16_t rf, unsigned choice);
-/* A revisited read-modify-write that would store what it read turns out to be no loop: it writes. */
-void search_write_part(uint16_t e);
+/* A read-modify-write that has taken another value writes another one: who may read it. */
+void search_revised(uint16_t e);
 
 /* What is still to be tried, between two executions. */
 void search_stream(struct stream *s);
