@@ -117,7 +117,7 @@ static void add_store(unsigned t)
         for (uint16_t x = g->slot[e].before; x != NIL; x = g->slot[x].before) {
             if (f != NIL && clock_has(&g->slot[f].hb, &g->slot[x]))
                 break;
-            if (!(g->slot[x].reads && g->slot[x].writes))
+            if (!g->slot[x].reads) /* else it is right behind what it reads */
                 search_push_place(e, g->slot[x].before);
         }
         leave = search_push_revisits(e);

@@ -27,18 +27,37 @@ static bool would_go_on(unsigned t)
     return false;
 }
 
+/* Whether thread t waits for a signal of a condition variable that has been signalled while nobody waited. */
+static bool missed_signal(unsigned t)
+{
+    const struct frame *g = search_graph;
+    if (g->bottom[t] == NIL || g->slot[g->bottom[t]].op != OP_AWAIT_OVER)
+        return false;
+    uint16_t e = g->bottom[t]; /* when it began to wait: there, or at a barrier */
+    do
+        e--;
+    while (g->slot[e].tid != t || (g->slot[e].op != OP_ENQUEUE && g->slot[e].op != OP_ARRIVE));
+    for (uint32_t i = 0; i < g->n && g->slot[e].op == OP_ENQUEUE; i++) {
+        const struct slot *s = &g->slot[i];
+        if (s->kind == EVENT && s->loc == g->slot[e].loc && s->old == 0 && (s->op == OP_DEQUEUE || s->op == OP_XCHG))
+            return true;
+    }
+    return false;
+}
+
 /* What keeps the threads that are left from ending; NULL: the process ends without them, or one of them would go on. */
 static const char *stuck(bool *blocked)
 {
     const struct frame *g = search_graph;
-    bool waits = false, over = in_over;
+    bool waits = false, over = in_over, missed = false;
     for (unsigned t = 0; t < exec_threads; t++) {
         if (!in_thread[t].alive || in_thread[t].ended)
             continue;
         *blocked |= over ? exec_state[t].stopped : would_go_on(t);
+        missed |= missed_signal(t);
         waits |= g->bottom[t] != NIL && await_may_loop(g->slot[g->bottom[t]].op);
     }
-    return over || *blocked ? NULL : waits ? "livelock" : "deadlock";
+    return over || *blocked ? NULL : waits ? "livelock" : missed ? "lost wake-up" : "deadlock";
 }
 
 int rest_tries_again(void)

@@ -4,10 +4,10 @@
  */
 #include "revisit.h"
 
-/* Whether write x had come when slot e was added, or leads to w. */
+/* Whether write x had come when slot e was added, or leads to w, which came later. */
 static inline bool previous(const struct frame *g, uint16_t x, uint16_t e, uint16_t w)
 {
-    return x != w && (x <= e || graph_leads(g, x, w));
+    return x <= e || graph_leads(g, x, w);
 }
 
 /* Whether write e was put behind all that had come, and nothing that was there before reads it. */
@@ -38,8 +38,6 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
     }
     if (s->choice != 0)
         return false;
-    if (s->loc == NIL)
-        return true;
     if (s->reads) {
         /* A later write that it reads goes as well, unless it leads to w, and has not done what comes first: it is read. */
         uint16_t x = s->rf == NIL ? g->place[s->loc].first : g->slot[s->rf].after;
@@ -48,7 +46,7 @@ static bool did_first(const struct frame *g, uint16_t e, uint16_t w)
                 (s->cause == NIL || x < e || graph_caused(g, x, e)))
                 return false;
     }
-    return !s->writes || first_place(g, e, w);
+    return first_place(g, e, w); /* who does not write has none */
 }
 
 bool revisit_drops(const struct frame *g, uint16_t i, uint16_t r, uint16_t w)
@@ -69,8 +67,8 @@ bool revisit_may(const struct frame *g, uint16_t r, uint16_t w)
         if (revisit_drops(g, (uint16_t)i, r, w) && !did_first(g, (uint16_t)i, w))
             return false;
     for (uint32_t i = 0; i < r; i++) {
-        const struct slot *s = &g->slot[i];
-        if (s->kind == BOTTOM && s->cause != NIL && (s->cause == r || revisit_drops(g, s->cause, r, w)))
+        uint16_t cause = g->slot[i].cause;
+        if (cause != NIL && (cause == r || revisit_drops(g, cause, r, w)))
             return false;
     }
     return true;

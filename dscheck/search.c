@@ -38,7 +38,7 @@ double search_done(void)
 static bool in_turn(const struct frame *g, uint16_t r, struct search_looks *looks)
 {
     uint16_t b = g->bottom[g->slot[r].tid];
-    if (b == NIL || g->slot[b].loc == g->slot[r].loc || g->slot[b].span == 0 || g->slot[b].span >= SEARCH_LOOKS)
+    if (b == NIL || g->slot[b].loc == g->slot[r].loc || g->slot[b].span >= SEARCH_LOOKS)
         return false;
     looks->n = 0;
     looks->loc[looks->n++] = g->slot[b].loc;
@@ -62,7 +62,7 @@ static bool push_revisits(uint16_t w, bool may_sleep)
     struct search_looks looks, found;
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
-        if (s->loc == loc && s->kind == EVENT && s->reads && i != w && !clock_has(&g->slot[w].porf, s)) {
+        if (s->loc == loc && s->kind == EVENT && s->reads && !clock_has(&g->slot[w].porf, s)) {
             items_wake_behind((uint16_t)i);
             if (!revisit_may(g, (uint16_t)i, w))
                 continue;
@@ -95,7 +95,7 @@ bool search_push_revisits(uint16_t w)
 static void unlink_event(struct frame *g, uint16_t e)
 {
     struct slot *s = &g->slot[e];
-    if (s->kind != EVENT || s->loc == NIL)
+    if (s->kind != EVENT)
         return;
     if (s->reads)
         graph_unread(g, e);
@@ -179,8 +179,8 @@ static void push_places(uint16_t w, uint16_t r)
     for (uint16_t x = s[w].before; x != NIL; x = s[x].before) {
         if ((pw != NIL && clock_has(&s[pw].hb, &s[x])) || (pr != NIL && clock_has(&s[pr].hb, &s[x])))
             break;
-        if (s[x].reads && s[x].writes)
-            continue;
+        if (s[x].reads)
+            continue; /* right behind what it reads */
         struct item *i = items_push(PLACE, w, s[x].before);
         i->r = r;
         i->n = n;

@@ -132,6 +132,8 @@ def _compile(out: Path, work: Path, flags: list[str]) -> None:
 
 def image(files: list[Path], cflags: list[str], by: Path | None = None) -> Path:
     """The instrumented shared object of these files; raises Stop when it holds what cannot be explored, by the checker."""
+    if lto := next((f for f in cflags if f.startswith("-flto")), None):
+        raise Stop(f"with link-time optimisation accesses are not where the instrumentation has seen them: leave {lto} out", UNSUPPORTED)
     by = by or checker()                            # first: to build it, images are made here
     table, folder = symbols(), _folder()
     mine = f"{os.getpid()}.{threading.get_native_id()}"

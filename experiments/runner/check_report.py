@@ -234,7 +234,7 @@ def rows(answer: Answer) -> list[Row]:
 
 def waits(answer: Answer) -> list[Step]:
     """Who waits; a join only where nothing else goes on."""
-    stuck = answer.values.get("kind") in ("deadlock", "livelock")
+    stuck = answer.values.get("kind") in ("deadlock", "lost wake-up", "livelock")
     return [s for s in answer.waits if stuck or s.op != "join"]
 
 
