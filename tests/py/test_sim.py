@@ -101,6 +101,43 @@ class Assembler(unittest.TestCase):
         said = re.findall(r"\taddq\t\$(\d+), sim_insns\(%rip\)\n(?:\tmovl\t\$(\d+), %edi\n\tcall\tsim_pauses@PLT\n)?", made)
         self.assertEqual(said, [("6", ""), ("2", "2"), ("3", "")])
 
+    #: a line of a loop, as it is compiled with and without instrumentation, between two lines of the function
+    LOOP = ("\t.file 1 \"x.c\"\n\t.type\tf, @function\nf:\n# BLOCK 2, count:100 (estimated locally) seq:0\n\t.loc 1 1 5\n"
+            "{mark}\txorl\t%eax, %eax\n\txorl\t%ebx, %ebx\n"
+            "# BLOCK 3, count:{often} (estimated locally) seq:1\n.L2:\n\t.loc 1 2 7 is_stmt 1\n{mark}{body}\tjne\t.L2\n"
+            "# BLOCK 4, count:{once}\n\tmovq\t-8(%rbp), %rbx\n\tmovl\t$1, %eax\n"
+            "\t.loc 1 3 1 is_stmt 0\n{mark}\taddl\t$1, %eax\n{extra}\tret\n")
+
+    def test_uninstrumented(self) -> None:
+        """A line's instructions count for as much as it has without instrumentation: of six that a turn of the loop has made,
+        and two behind the jump that run once, as many as the three of the plain code. What no line has in both, by function."""
+        made = self.LOOP.format(mark=self.MARK, body="\tmovq\t(%r12), %rax\n\tmovq\t%rax, %rbx\n" + 3 * "\taddq\t$1, %rbx\n",
+                                often=100000, once=100, extra="")
+        plain = self.LOOP.format(mark="", body="\taddq\t$1, (%rbx)\n\taddq\t$8, %rbx\n", often=700, once=7, extra="\tnop\n")
+        said = re.findall(r"\$(\d+), sim_insns", self.rewrite(made + "#uninstrumented\n" + plain))
+        self.assertEqual(said, ["2", "3", "3"])
+        self.assertEqual(re.findall(r"\$(\d+), sim_insns", self.rewrite(made)), ["2", "8", "2"])
+        other = plain.replace("\t.loc 1 2 7", "\t.loc 1 9 7")
+        said = re.findall(r"\$(\d+), sim_insns", self.rewrite(made + "#uninstrumented\n" + other))
+        self.assertEqual(said, ["2", "3", "3"])
+
+    def test_compiled_twice(self) -> None:
+        """The compiler puts what it makes without instrumentation behind the other, and says what is wrong once."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, made = Path(folder) / "x.c", Path(folder) / "x.s"
+            source.write_text("int f(int *p) { int unused; return *p; }\n", encoding="utf-8")
+            compiler = ["gcc", f"-B{ROOT / 'sim' / 'bin'}/", "-Wall", "-O1", "-fsanitize=thread", "-fsanitize-coverage=trace-pc"]
+            done = subprocess.run([*compiler, "-S", "-o", made, source], text=True, capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("unused-variable")), (0, 1), done.stderr)
+            first, _, second = made.read_text(encoding="utf-8").partition("#uninstrumented\n")
+            self.assertIn("__tsan_read4", first)
+            self.assertIn("f:\n", second)
+            self.assertNotRegex(second, "__tsan_read4|__sanitizer_cov_trace_pc")
+            self.assertEqual([p.name for p in Path(folder).glob("*.plain")], [])
+            source.write_text("int f(int *p) { return q; }\n", encoding="utf-8")
+            done = subprocess.run([*compiler, "-S", "-o", made, source], text=True, capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("undeclared (first")), (1, 1), done.stderr)
+
     def test_library(self) -> None:
         """What waits or tells the time is the simulator's, or refused; a variable may have such a name in a text."""
         for name in ("clock_nanosleep", "usleep", "sleep", "time", "gettimeofday", "pthread_mutex_lock", "sched_getcpu"):
