@@ -2,32 +2,16 @@
 /* See waiting.h. */
 #include "waiting.h"
 
-#include <errno.h>
-
 void tn_node_open(struct tn_node *node)
 {
     tn_node_fresh(node);
     node->waiter = tn_wait_prepare();
 }
 
-static int thread_wait(struct tn_node *node, tn_time deadline, tn_token *token)
-{
-    for (;;) {
-        if (tn_thread_claimed(node))
-            return 0;
-        tn_time now = tn_now();
-        int over = token != NULL && tn_token_fired(token) ? ECANCELED : now >= deadline ? ETIMEDOUT : 0;
-        if (over != 0)
-            return tn_thread_gives_up(node) ? over : 0;
-        tn_time until = token == NULL || deadline - now <= TN_LOOK_NS ? deadline : now + TN_LOOK_NS;
-        tn_park(node->thread, TN_NODE_WAITS, until);
-    }
-}
-
 int tn_node_wait(struct tn_node *node, const char *what, const void *object, tn_time deadline, tn_token *token)
 {
     if (node->waiter.fibre == NULL)
-        return thread_wait(node, deadline, token);
+        return tn_thread_wait(node, deadline, token);
     fibre_of(node->waiter.fibre)->note = (struct tn_wait_note){what, object, node->waiter.seq};
     return tn_wait(deadline, token);
 }

@@ -6,6 +6,7 @@
 #define TN_SYNC_WAITING_H
 
 #include "../internal.h"
+#include "threadwait.h"
 #include "waiters.h"
 
 static inline bool tn_claim(struct tn_node *node, struct tn_claimed *claimed)
@@ -27,9 +28,6 @@ static inline void tn_resume(struct tn_claimed claimed)
     else if (claimed.thread != NULL)
         tn_unpark(claimed.thread, 1);
 }
-
-/* A thread is in no token's list: it looks at its token now and then. */
-enum { TN_LOOK_NS = 1000000 };
 
 /* Before others can find the node. */
 void tn_node_open(struct tn_node *node);
