@@ -121,6 +121,10 @@ class Assembler(unittest.TestCase):
         said = re.findall(r"\$(\d+), sim_insns", self.rewrite(made + "#uninstrumented\n" + other))
         self.assertEqual(said, ["2", "3", "3"])
 
+    def test_nothing_runs(self) -> None:
+        """A file of data is assembled once."""
+        self.assertEqual(self.rewrite("\t.data\nx:\t.long 5\n#uninstrumented\n\t.data\nx:\t.long 5\n"), "\t.data\nx:\t.long 5\n")
+
     def test_compiled_twice(self) -> None:
         """The compiler puts what it makes without instrumentation behind the other, and says what is wrong once."""
         with tempfile.TemporaryDirectory() as folder:
