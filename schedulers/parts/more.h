@@ -91,7 +91,10 @@ static struct tn_fibre *more_slot(struct tn_worker *me)
 {
     struct local_worker *l = local_of(me);
     const int64_t most = KNOB(me->cluster, slot);
-    bool newest = LOCAL_LIFO || l->fresh, bound = newest && l->in_row >= most;
+    /* relaxed: its own; of lifo there is a newest one where any waits */
+    bool newest = LOCAL_LIFO ? OPEN(length)(l->open) != 0 || atomic_load_explicit(&l->held, memory_order_relaxed) != 0
+                             : l->fresh;
+    bool bound = newest && l->in_row >= most;
     void *f = NULL;
     l->fresh = false;
     l->in_row = newest && !bound ? l->in_row + 1 : 0;
