@@ -52,8 +52,8 @@ static void give_way(struct worker *w)
     stop_current(w, next, AFTER_PREEMPT, TN_PREEMPTED, false);
 }
 
-/* Not now: it may be so soon. Where a library is called all the time whole periods would hardly ever hit the program; so it is tried
- * at parts of one, and then for some whole ones not, which bounds what is spent on it. */
+/* Not now: it may be so soon. Where a library is called all the time whole periods would hardly ever hit the program; so it
+ * is tried at parts of one, and then for some whole ones not, which bounds what is spent on it. */
 static void try_soon(struct worker *w)
 {
     tn_time part = w->ticks_of.period / PREEMPT_TRIES;

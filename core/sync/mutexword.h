@@ -16,10 +16,10 @@
  * Proof. 1. Only try and enter set HELD, each by a compare-and-exchange on a word without it; only its holder clears it,
  * or leaves it to the one that it has claimed. So there is at most one holder. 2. A holder that gives the mutex back with
  * WAITED set goes through the ring: while HELD and QUEUE are both set nobody changes the word but who set QUEUE, and an
- * owner its count (`mine` is 0 where there are no owners), so what enter has found HELD stays so until it is in the ring. Hence nobody is in the ring of a mutex that is free unless
- * somebody who was claimed is on the way to it. 3. Who is claimed tries again, and if it has to wait again then for
- * somebody who holds the mutex and will find it in the ring; who gives up after a claim was not claimed (tn_claim decides),
- * so no claim is lost. 4. The last thing that a release does to the mutex is the store that frees it: whoever gets it then
+ * owner its count (`mine` is 0 where there are no owners), so what enter has found HELD stays so until it is in the ring.
+ * Hence nobody is in the ring of a mutex that is free unless somebody who was claimed is on the way to it. 3. Who is claimed
+ * tries again, and if it has to wait again then for somebody who holds the mutex and will find it in the ring; who gives up
+ * after a claim was not claimed (tn_claim decides), so no claim is lost. 4. The last thing that a release does to the mutex is the store that frees it: whoever gets it then
  * may do with its memory what it likes. Resuming the one that was claimed touches the mutex no more.
  *
  * Pairs:  M0 release of the mutex -> who gets it;  Q0 release of the queue -> who gets that.

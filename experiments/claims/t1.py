@@ -26,6 +26,7 @@ THRESHOLDS: dict[str, Any] = {
     "threads": 0.1, "fifo": 2.0,
 }
 PROGRAM = "micro"
+PEERS = ("go", "pthread")
 
 
 def _usable(frame: pd.DataFrame) -> pd.DataFrame:
@@ -38,8 +39,7 @@ def _usable(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _of(good: pd.DataFrame, name: str, workers: int, case: str) -> pd.Series:
     """The values by block of a module (its spelling in the matrix) or of a peer."""
-    mine = good["scheduler"].eq(name) & good["program"].eq(PROGRAM) if name != "go" and name != "pthread" else \
-        good["program"].eq(f"{PROGRAM}-{name}")
+    mine = good["program"].eq(f"{PROGRAM}-{name}") if name in PEERS else good["program"].eq(PROGRAM) & good["scheduler"].eq(name)
     part = good[mine & good["workers"].eq(workers) & good["metric"].eq(case)]
     if part.empty:
         raise Undecidable(f"no {case} of {name} with {workers:g} worker{'s' if workers > 1 else ''}")

@@ -91,7 +91,7 @@ static struct tn_fibre *more_slot(struct tn_worker *me)
 {
     struct local_worker *l = local_of(me);
     const int64_t most = KNOB(me->cluster, slot);
-    /* relaxed: its own; of lifo there is a newest one where any waits */
+    /* Of lifo there is a newest one where any waits. relaxed: a hint; what thieves take meanwhile ends a row early, or late */
     bool newest = LOCAL_LIFO ? OPEN(length)(l->open) != 0 || atomic_load_explicit(&l->held, memory_order_relaxed) != 0
                              : l->fresh;
     bool bound = newest && l->in_row >= most;
