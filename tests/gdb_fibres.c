@@ -3,6 +3,7 @@
  * What tests/scripts/gdb.sh looks at with gdb: a fibre in each state when stop_here is reached, and one in another
  * runtime. With the argument `abort` it ends there, with a core file.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tenter.h>
@@ -42,6 +43,17 @@ static void *ends(void *arg)
     return arg;
 }
 
+/* The second of the other runtime: when it says so, the first one there has parked. */
+static void *behind(void *said)
+{
+    for (int i = 0; i < 100; i++)
+        tn_yield();
+    atomic_store((atomic_bool *)said, true);
+    parked_here();
+    return said;
+}
+
+static atomic_bool apart_waits;
 static bool die;
 
 __attribute__((noinline)) void stop_here(void)
@@ -65,7 +77,7 @@ static void *first(void *arg)
     named("lost", waits);
     named("joiner", joins);
     named("dead", ends);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100 || !atomic_load(&apart_waits); i++)
         tn_yield();
     named("new", ends);
     stop_here();
@@ -88,7 +100,8 @@ int main(int argc, char **argv)
     config.workers = 1;
     tn_runtime *other;
     if (!stuck && (tn_start(&other, &config) != 0 ||
-                   tn_spawn(NULL, &(struct tn_attr){.name = "apart", .runtime = other}, waits, NULL) != 0))
+                   tn_spawn(NULL, &(struct tn_attr){.name = "apart", .runtime = other}, waits, NULL) != 0 ||
+                   tn_spawn(NULL, &(struct tn_attr){.name = "behind", .runtime = other}, behind, &apart_waits) != 0))
         abort();
     return tn_run(&config, stuck ? deadlock : first, NULL, NULL);
 }

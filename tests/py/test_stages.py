@@ -64,7 +64,7 @@ class Staged(unittest.TestCase):
 
     def test_source_falls_behind(self) -> None:
         """Where it has no core of its own: neither an answer nor a failure."""
-        said = sim(1, "fifo", "stages", "--workers", "2", "--rate", "1000000", "--unit", "10000", "--ms", "2", "--settle", "1")
+        said = sim(1, "fifo", "stages", "--workers", "2", "--rate", "5000000", "--unit", "10000", "--ms", "2", "--settle", "1")
         self.assertEqual(said["status"], "saturated", said)
         self.assertRegex(said["message"], "items came where [0-9]+ were due")
 

@@ -52,7 +52,7 @@ check() {
     wants list "'joiner' (joins): joins 0x[0-9a-f]* 'sleeper'"
     wants list "'dead' (ends): ended, not joined"
     wants list "'new' (ends): ready, has not run yet"
-    [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 7 ] || fail "not seven fibres"
+    [ "$(part list | grep -c "^[ *] [0-9]* *0x")" = 8 ] || fail "not eight fibres"
     [ "$(part list | grep -c "^runtime 0x[0-9a-f]*, cluster 0x[0-9a-f]*, [a-z]")" = 2 ] || fail "not two runtimes"
     part list | grep -A1 "^runtime" | grep -q "'apart' (waits): waits for mutex 0x" || fail "[list] has no fibre apart by itself"
     trace main stop_here first begin
@@ -65,7 +65,7 @@ check() {
     wants one '^\* 1 '
     wants off '^looking at no fibre'
     lacks off 'parked_here'
-    wants wrong 'no fibre 77: `info fibres` shows 1 to 7'
+    wants wrong 'no fibre 77: `info fibres` shows 1 to 8'
 }
 
 check_deadlock() {
