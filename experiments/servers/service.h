@@ -15,8 +15,13 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* All the input that a service is ever shown at once: it must end a connection with an error whose next piece needs more. */
-enum { SERVICE_ROOM = 8192 };
+enum {
+    SERVICE_ROOM = 8192, /* all the input that a service is ever shown at once */
+    SERVICE_ENOUGH =
+        65536,          /* with more than that to be sent it takes no more input, so that answers do not pile up */
+    SERVICE_CLOSE = -1, /* what feed returns: send what there is, then close the connection */
+    SERVICE_ERROR = -2  /* the same, of a client who may be sending yet and is to see the answer all the same */
+};
 
 /* What is to be sent to a client. */
 struct reply {
@@ -64,9 +69,9 @@ struct service {
      * service_lock and nowhere else.
      *
      * Returns how many of the n > 0 bytes were taken; the rest is shown again, with more behind it where this is not enough
-     * (so 0 means: more is needed), at most SERVICE_ROOM bytes at once, of which some must be taken then. What is taken may
-     * be a part of something long: the service remembers where it is. After it has put a file into `out` it returns, and is
-     * shown the rest when the file has been sent. -1: send what is in `out`, then close the connection. */
+     * (so 0 means: more is needed). Of SERVICE_ROOM bytes some must be taken, or it is an error. What is taken may be a part
+     * of something long: the service remembers where it is. After it has put a file into `out`, or when that has more than
+     * SERVICE_ENOUGH bytes, it returns, and is shown the rest when all of it has been sent. Or SERVICE_CLOSE, SERVICE_ERROR. */
     ssize_t (*feed)(void *one, const char *in, size_t n, struct reply *out);
 };
 

@@ -10,6 +10,7 @@ from fake_tree import ROOT
 from experiments.runner import known
 
 SOURCES = ROOT / "experiments" / "workloads"
+SERVERS = ROOT / "experiments" / "servers"
 HAS = ("What", "Why", "Parameters", "Clock", "What is wrong with it")
 OPTION = re.compile(r'"([a-z][a-z0-9-]*)",\s*BENCH_(?:INT|REAL|FLAG|TEXT|CHOICE|LIST)\b')
 
@@ -29,8 +30,11 @@ MACRO = re.compile(r"#define (\w+)(?:[^\n]*\\\n)*[^\n]*")
 
 def options(program: str) -> set[str]:
     """Those that its source has a row for, itself or by a macro of a header beside it that is not everybody's."""
-    source = SOURCES / f"{program}.c"
-    text = source.read_text(encoding="utf-8") if source.exists() else ""
+    service, _, front = program.partition("-")
+    files = [SOURCES / f"{program}.c"]
+    if (SERVERS / f"{service}.c").exists():
+        files += [SERVERS / f"{part}.c" for part in (service, front or "fibre", "server")]
+    text = "".join(p.read_text(encoding="utf-8") for p in files if p.exists())
     for header in SOURCES.glob("*.h"):
         for macro in MACRO.finditer(header.read_text(encoding="utf-8")):
             if re.search(rf"\b{macro[1]}\b", text):
@@ -49,6 +53,7 @@ class Documented(unittest.TestCase):
         self.assertIn("idle", options("arrivals"))
         self.assertEqual(options("micro-pthread"), {"case", "ms", "depth"})
         self.assertIn("wait-by", options("mixer"))
+        self.assertLess({"files", "copies", "port"}, options("httpd-event"))
         for program, body in sections().items():
             self.assertEqual([o for o in sorted(options(program)) if f"`--{o}`" not in body and f"`--{o} " not in body], [],
                              program)

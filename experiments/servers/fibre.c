@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Front-end: a fibre for each connection.
+ */
+#include "server.h"
+
+#include "../workloads/bench_tenter.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <tenter_group.h>
+#include <tenter_io.h>
+#include <unistd.h>
+
+static struct bench *bench;
+static tn_time patience;
+static bool yields;
+static tn_group group;
+static int mutex_design;
+
+ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
+{
+    return tn_send_until(c->fd, from, n, flags, tn_now() + patience, NULL);
+}
+
+ssize_t front_sendfile(struct connection *c)
+{
+    return tn_sendfile_until(c->fd, c->out.file, &c->out.at, c->out.left, tn_now() + patience, NULL);
+}
+
+void front_close(int fd)
+{
+    tn_close(fd);
+}
+
+static ssize_t receives(struct connection *c)
+{
+    if (yields)
+        tn_yield();
+    ssize_t n = tn_recv_until(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0, c->since + patience, NULL);
+    if (n < 0 && errno == ETIMEDOUT)
+        server_count(&server_totals->silent, 1);
+    return n;
+}
+
+static void *serves(void *arg)
+{
+    struct connection *c = arg;
+    ssize_t n;
+    bool sent = true;
+    while (sent && c->ends == 0 && (n = receives(c)) > 0)
+        sent = server_serves(c, (size_t)n, tn_now());
+    if (!sent && errno == ETIMEDOUT)
+        server_count(&server_totals->silent, 1);
+    if (sent && c->ends == SERVICE_ERROR) {
+        tn_shutdown(c->fd, SHUT_WR);
+        while (receives(c) > 0)
+            ;
+    }
+    server_closed(c);
+    return NULL;
+}
+
+static void *listens(void *listener)
+{
+    for (int fd; (fd = tn_accept((int)(intptr_t)listener, NULL, NULL)) >= 0;) {
+        struct connection *c = server_accepted(fd, tn_now());
+        if (c != NULL && tn_spawn(NULL, &(struct tn_attr){.group = &group}, serves, c) != 0) {
+            server_count(&server_totals->refused, 1);
+            server_closed(c);
+        }
+    }
+    if (errno == ENOSYS)
+        bench_die(bench, BENCH_UNSUPPORTED, "a build with -Dpoller=null has no input and output");
+    return NULL;
+}
+
+static void *first(void *arg)
+{
+    sigset_t ends;
+    struct signalfd_siginfo signal;
+    tn_fibre *acceptor;
+    int listener;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    int signals = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
+    server_open(bench, &listener, 1);
+    tn_group_open(&group, TN_FOREVER);
+    bench_tenter_counters_start();
+    if (signals < 0 || tn_spawn(&acceptor, NULL, listens, (void *)(intptr_t)listener) != 0)
+        bench_die(bench, BENCH_INTERNAL, "no memory");
+    tn_read(signals, &signal, sizeof signal);
+    tn_close(listener);
+    tn_join(acceptor, NULL);
+    tn_group_cancel(&group);
+    tn_group_close(&group);
+    tn_close(signals);
+    bench_tenter_counters_stop(bench);
+    return arg;
+}
+
+static void run(struct bench *b)
+{
+    bench = b;
+    patience = (tn_time)server_patience(b);
+    yields = bench_int(b, "yield") != 0;
+    mutex_design = (int)bench_int(b, "mutex");
+    bench_tenter_run(b, "", first, NULL);
+}
+
+/* ---- locks ---- */
+
+struct service_lock {
+    tn_mutex mutex;
+};
+
+struct service_lock *service_lock_new(void)
+{
+    struct service_lock *l = malloc(sizeof *l);
+    if (l != NULL)
+        tn_mutex_init(&l->mutex, &(struct tn_mutex_attr){.design = mutex_design});
+    return l;
+}
+
+void service_lock_free(struct service_lock *l)
+{
+    free(l);
+}
+
+void service_lock(struct service_lock *l)
+{
+    tn_mutex_lock(&l->mutex);
+}
+
+void service_unlock(struct service_lock *l)
+{
+    tn_mutex_unlock(&l->mutex);
+}
+
+static const struct bench_option own[] = {
+    {"mutex", BENCH_CHOICE, "default", 0, 0, "default|spin|spin-block|block|fair|baton", "",
+     "design of the service's locks, in the order of TN_MUTEX_*", NULL, 0, 0, false},
+    {"yield", BENCH_FLAG, NULL, 0, 1, NULL, "", "a fibre lets others run before it reads (000 §4.3)", NULL, 0, 0,
+     false},
+};
+
+const struct front front = {.suffix = "",
+                            .about = "a fibre a connection",
+                            .takes = BENCH_TAKES_SCHEDULER,
+                            .own = own,
+                            .n = sizeof own / sizeof *own,
+                            .run = run};

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the front-ends share; see server.h.
+ */
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct server_totals *server_totals;
+
+static void *all; /* the service's */
+
+/* ---- replies ---- */
+
+char *reply_room(struct reply *r, size_t n)
+{
+    if (n > r->room - r->size) {
+        size_t room = r->room < 256 ? 256 : r->room;
+        while (room - r->size < n)
+            if ((room *= 2) > SIZE_MAX / 4)
+                return NULL;
+        char *text = realloc(r->text, room);
+        if (text == NULL)
+            return NULL;
+        r->text = text;
+        r->room = room;
+    }
+    return r->text + r->size;
+}
+
+/* All of it has been sent. What an idle connection keeps is small. */
+static void emptied(struct connection *c)
+{
+    c->out.size = c->sent = 0;
+    if (c->out.room > 4096) {
+        free(c->out.text);
+        c->out.text = NULL;
+        c->out.room = 0;
+    }
+}
+
+/* ---- a connection ---- */
+
+struct connection *server_accepted(int fd, uint64_t now)
+{
+    struct connection *c = malloc(sizeof *c);
+    int one = 1;
+    if (c != NULL) {
+        memset(c, 0, offsetof(struct connection, in));
+        c->fd = fd;
+        c->since = now;
+        c->out.file = -1;
+        c->one = service.open(all);
+    }
+    if (c == NULL || c->one == NULL) {
+        free(c);
+        front_close(fd);
+        server_count(&server_totals->refused, 1);
+        return NULL;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return c;
+}
+
+void server_closed(struct connection *c)
+{
+    server_count(&server_totals->connections, 1);
+    server_count(&server_totals->requests, c->out.requests);
+    server_count(&server_totals->calls, c->calls);
+    service.close(c->one);
+    if (c->out.file >= 0)
+        close(c->out.file);
+    free(c->out.text);
+    front_close(c->fd);
+    free(c);
+}
+
+static bool enough(const struct connection *c)
+{
+    return c->out.file >= 0 || c->out.size > SERVICE_ENOUGH;
+}
+
+static void fed(struct connection *c, size_t n, uint64_t now)
+{
+    size_t taken = 0;
+    uint64_t before = c->out.requests;
+    c->have += n;
+    while (taken < c->have && c->ends == 0 && !enough(c)) {
+        ssize_t some = service.feed(c->one, c->in + taken, c->have - taken, &c->out);
+        if (some == 0)
+            break;
+        if (some < 0)
+            c->ends = (int)some;
+        else
+            taken += (size_t)some;
+    }
+    c->have = c->ends != 0 ? 0 : c->have - taken;
+    if (c->have == SERVICE_ROOM) /* a fault of the service; better one connection than all */
+        c->ends = SERVICE_ERROR;
+    c->more = c->have != 0 && enough(c) && c->ends == 0;
+    if (c->have != 0 && taken != 0)
+        memmove(c->in, c->in + taken, c->have);
+    if (c->out.requests != before)
+        c->since = now;
+}
+
+static bool sends(struct connection *c, uint64_t now)
+{
+    while (c->sent < c->out.size) {
+        ssize_t n = front_send(c, c->out.text + c->sent, c->out.size - c->sent,
+                               MSG_NOSIGNAL | (c->out.file >= 0 ? MSG_MORE : 0));
+        if (n < 0)
+            return false;
+        c->sent += (size_t)n;
+        c->since = now;
+    }
+    while (c->out.file >= 0) {
+        if (c->out.left != 0) {
+            ssize_t n = front_sendfile(c);
+            if (n <= 0) {
+                errno = n == 0 ? EIO : errno; /* it has become shorter, and the client been promised more */
+                return false;
+            }
+            c->out.left -= (size_t)n;
+            c->since = now;
+        }
+        if (c->out.left == 0) {
+            close(c->out.file);
+            c->out.file = -1;
+        }
+    }
+    emptied(c);
+    return true;
+}
+
+bool server_serves(struct connection *c, size_t n, uint64_t now)
+{
+    if (n != 0)
+        fed(c, n, now);
+    while (sends(c, now)) {
+        if (!c->more)
+            return true;
+        fed(c, 0, now);
+    }
+    return false;
+}
+
+bool server_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
+/* ---- the beginning and the end ---- */
+
+static int listener(struct bench *b, struct sockaddr_in *address, bool shared)
+{
+    socklen_t size = sizeof *address;
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (fd < 0 || (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) ||
+        bind(fd, (struct sockaddr *)address, size) != 0 || listen(fd, 4096) != 0 ||
+        getsockname(fd, (struct sockaddr *)address, &size) != 0)
+        bench_die(b, BENCH_UNSUPPORTED, "cannot listen at port %d: %s", ntohs(address->sin_port), strerror(errno));
+    return fd;
+}
+
+void server_open(struct bench *b, int *listeners, int n)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons((uint16_t)bench_int(b, "port"))};
+    all = service.start(b);
+    for (int i = 0; i < n; i++)
+        listeners[i] = listener(b, &address, n > 1);
+    bench_set_int(b, "port", ntohs(address.sin_port));
+    fprintf(stderr, "%s: listening at 127.0.0.1:%d\n", b->program, ntohs(address.sin_port));
+    fflush(stderr);
+}
+
+uint64_t server_patience(const struct bench *b)
+{
+    return (uint64_t)(bench_real(b, "patience") * 1e9);
+}
+
+static double seconds(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+static uint64_t total(_Atomic(uint64_t) *count)
+{
+    return atomic_load_explicit(count, memory_order_relaxed); /* relaxed: who counted has been joined */
+}
+
+static void record(struct bench *b)
+{
+    struct rusage self, children;
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    double cpu =
+        seconds(self.ru_utime) + seconds(self.ru_stime) + seconds(children.ru_utime) + seconds(children.ru_stime);
+    uint64_t requests = total(&server_totals->requests);
+    int rep = (int)bench_int(b, "warmup"); /* all of it counts */
+    bench_sample(b, "requests", "1", (double)requests, rep);
+    bench_sample(b, "connections", "1", (double)total(&server_totals->connections), rep);
+    if (requests != 0)
+        bench_sample(b, "cpu", "ns", cpu * 1e9 / (double)requests, rep);
+    bench_count(b, "silent_connections", (double)total(&server_totals->silent));
+    bench_count(b, "refused_connections", (double)total(&server_totals->refused));
+    if (total(&server_totals->calls) != 0)
+        bench_count(b, "system_calls", (double)total(&server_totals->calls));
+    else
+        bench_unavailable(b, "system_calls", "this front-end does not count them");
+    bench_count(b, "greatest_resident_kib",
+                (double)(self.ru_maxrss > children.ru_maxrss ? self.ru_maxrss : children.ru_maxrss));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct bench_option common[] = {
+        {"port", BENCH_INT, "0", 0, 65535, NULL, "", "of 127.0.0.1 to listen at; 0: one that is free", NULL, 0, 0,
+         false},
+        {"patience", BENCH_REAL, "30", 0.01, 86400, NULL, "s", "a connection ends that makes no progress for so long",
+         NULL, 0, 0, false},
+    };
+    enum { COMMON = sizeof common / sizeof *common };
+    static struct bench b;
+    static char name[64], about[256];
+    struct bench_option *own = calloc(COMMON + front.n + service.n, sizeof *own);
+    struct rlimit files;
+    sigset_t ends;
+    if (own == NULL)
+        abort();
+    memcpy(own, common, sizeof common);
+    if (front.n != 0)
+        memcpy(own + COMMON, front.own, front.n * sizeof *own);
+    if (service.n != 0)
+        memcpy(own + COMMON + front.n, service.own, service.n * sizeof *own);
+    snprintf(name, sizeof name, "%s%s", service.name, front.suffix);
+    snprintf(about, sizeof about, "%s, %s; until SIGTERM or SIGINT", service.about, front.about);
+    b = (struct bench){.program = name,
+                       .about = about,
+                       .clock = "cpu: processor time of the server from its start to its end, for each request",
+                       .takes = front.takes,
+                       .own = own,
+                       .n = COMMON + front.n + service.n};
+    bench_start(&b, argc, argv);
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    signal(SIGPIPE, SIG_IGN); /* sendfile has no MSG_NOSIGNAL */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    server_totals = mmap(NULL, sizeof *server_totals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (server_totals == MAP_FAILED)
+        bench_die(&b, BENCH_INTERNAL, "no memory");
+    front.run(&b);
+    service.stop(all, &b);
+    record(&b);
+    int code = bench_finish(&b);
+    free(own);
+    return code;
+}

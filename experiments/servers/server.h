@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the front-ends share: options, the listening socket, a connection and what becomes of its input, the record.
+ *
+ * A connection is closed when for --patience seconds it has neither completed a request nor taken a byte of an answer: so neither
+ * silence nor a trickle keeps one.
+ */
+#ifndef SERVER_H
+#define SERVER_H
+
+#include "service.h"
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+/* A front-end. Its file has this one, and the functions named front_ and service_lock below. */
+struct front {
+    const char *suffix; /* of the program's name: "-event" */
+    const char *about;  /* "by …", for --help */
+    unsigned takes;     /* BENCH_TAKES_… */
+    const struct bench_option *own;
+    size_t n;
+    /* Says what the binary is, calls server_open, serves until SIGTERM or SIGINT, which are blocked in every thread, and
+     * ends all connections. */
+    void (*run)(struct bench *b);
+};
+extern const struct front front;
+
+struct connection {
+    TAILQ_ENTRY(connection) others; /* of the front-end's */
+    void *one;                      /* the service's */
+    struct reply out;
+    size_t sent;    /* of the text in `out` */
+    uint64_t since; /* its last progress */
+    uint64_t calls; /* to the system, where the front-end counts them */
+    int fd;
+    int ends;  /* SERVICE_CLOSE, SERVICE_ERROR: when all has been sent; else 0 */
+    bool more; /* `in` has what is to be fed when all has been sent */
+    size_t have;
+    char in[SERVICE_ROOM]; /* last, so that only what is used has memory */
+};
+TAILQ_HEAD(connections, connection);
+
+/* Of all connections, and all processes. */
+struct server_totals {
+    _Atomic(uint64_t) connections, requests; /* of those that are over */
+    _Atomic(uint64_t) silent;                /* ended by --patience */
+    _Atomic(uint64_t) refused;               /* there was no memory, or no thread */
+    _Atomic(uint64_t) calls;                 /* to the system, likewise */
+};
+extern struct server_totals *server_totals;
+
+static inline void server_count(_Atomic(uint64_t) *total, uint64_t n)
+{
+    atomic_fetch_add_explicit(total, n, memory_order_relaxed); /* relaxed: read when all who count have been joined */
+}
+
+/* Bind `n` listening sockets to --port, start the service, say the port. With more than one, connections are shared out by
+ * the kernel (SO_REUSEPORT). They block; the caller closes them. */
+void server_open(struct bench *b, int *listeners, int n);
+
+/* Nanoseconds of --patience. */
+uint64_t server_patience(const struct bench *b);
+
+/* NULL: there is no memory, and fd has been closed by front_close. */
+struct connection *server_accepted(int fd, uint64_t now);
+void server_closed(struct connection *c);
+
+/* n more bytes are in c->in: feed them and send the answers. False: front_send or front_sendfile failed, with errno as they
+ * left it; where that is EAGAIN and it is to go on later, it is called again with 0. */
+bool server_serves(struct connection *c, size_t n, uint64_t now);
+
+/* Should accept be tried again later, since there is a shortage? */
+bool server_shortage(int error);
+
+/* ---- of the front-end ---- */
+
+/* As send (with MSG_NOSIGNAL) and sendfile, whether they wait or not. */
+ssize_t front_send(struct connection *c, const void *from, size_t n, int flags);
+ssize_t front_sendfile(struct connection *c);
+void front_close(int fd);
+
+#endif
