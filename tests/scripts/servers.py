@@ -259,7 +259,8 @@ def fuzz(server: Server) -> None:
 
 def storm(server: Server) -> None:
     """Connections come and go at random; none leaves a descriptor behind."""
-    before, chance, live = server.descriptors(), random.Random(2), []
+    before, chance = server.descriptors(), random.Random(2)
+    live: list[Client] = []
     for _ in range(1500):
         if live and chance.random() < 0.5:
             c = live.pop(chance.randrange(len(live)))
@@ -377,7 +378,8 @@ def main() -> int:
         (folder / "linked").symlink_to("sub")
         os.mkfifo(folder / "fifo")
         for path in sys.argv[1:]:
-            for words in ([], ["--copies"]) if path.endswith("-event") else ([],):
+            ways: list[list[str]] = [[], ["--copies"]] if path.endswith("-event") else [[]]
+            for words in ways:
                 program[:] = [path, *words]
                 one(folder)
     print("\n".join(faults) or "servers: ok")

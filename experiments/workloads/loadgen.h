@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The parts of loadgen: what is asked for and how an answer is recognised (loadgen_text.c), when (loadgen_random.c), over
+ * which connections (loadgen_thread.c), and of whom (loadgen_server.c).
+ */
+#ifndef LOADGEN_H
+#define LOADGEN_H
+
+#include "bench.h"
+#include "hdr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- what is asked for: the same in all threads, written before there are any ---- */
+
+struct load {
+    struct bench *b;
+    bool memcached;
+    int port, threads, connections, depth, per_connection, addresses;
+    double rate, duration, timeout, writes;
+    const char *path;
+    uint64_t keys;
+    bool etc; /* sizes of the workload ETC */
+    int key_size, value_size;
+    int arrivals;                     /* which of "poisson|pareto|constant" */
+    double *of_connections, *of_keys; /* cumulative, by skew; NULL: all alike */
+};
+extern struct load load;
+
+/* ---- chance ---- */
+
+/* Nanoseconds until the next arrival, of `mean`, as load.arrivals says. */
+double chance_gap(uint64_t *seed, double mean);
+/* Below n, by the cumulative weights, or all alike. */
+uint32_t chance_pick(uint64_t *seed, const double *cumulative, uint32_t n);
+/* Weights 1, 2^-s, 3^-s … of n, cumulative, for s > 0; NULL otherwise. Ends the process where there is no memory. */
+double *chance_skew(uint32_t n, double s);
+/* The sizes of a key and of its value: always the same for one number. */
+void chance_sizes(uint64_t number, uint32_t *key, uint32_t *value);
+
+/* ---- texts ---- */
+
+struct request {
+    uint64_t due;
+    uint64_t key; /* memcached: its number */
+    bool write;
+};
+
+struct buffer {
+    char *text;
+    size_t size, room;
+};
+char *buffer_room(struct buffer *b, size_t n);
+
+/* Append the request; `last`: of its connection. */
+void text_ask(struct buffer *out, const struct request *r, bool last);
+
+enum { ANSWER_MORE, ANSWER_GOOD, ANSWER_MISS, ANSWER_BAD, ANSWER_NONSENSE };
+
+/* What the answer to `r` at the beginning of n bytes is, and how long: ANSWER_MORE, it is not all there; `*skip` bytes of it
+ * that nobody needs to see come after `*taken`. ANSWER_BAD: it is an error. */
+int text_answer(const struct request *r, const char *from, size_t n, size_t *taken, size_t *skip);
+
+/* The keys are stored one after another; of memcached only. */
+void text_preload(void);
+
+/* ---- a thread with its connections ---- */
+
+struct thread {
+    int number;
+    uint64_t seed;
+    /* of a repetition */
+    struct hdr *latency, *late;
+    uint64_t start, end;              /* of what counts */
+    uint64_t answers, errors, misses; /* between the two */
+    uint64_t timeouts, reconnects, begun;
+    uint64_t cpu, wall; /* its own time between the two */
+    const char *wrong;  /* what has ended it; NULL: nothing */
+};
+
+/* One repetition of thread `t`; returns when all is answered or given up. `*ready` counts threads whose connections are there;
+ * they start together, at what is then in `*at`. */
+void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at);
+
+/* A connection of this number to the server, from one of --addresses. -1: errno says why. */
+int connection_open(int number, bool waits);
+
+/* ---- the server ---- */
+
+/* Start what --server says, or nothing; returns the port. What it is goes into the record. */
+int server_start(struct bench *b);
+/* Nanoseconds of processor time that it and its children have had; 0: not to be had. */
+uint64_t server_cpu(void);
+/* Kibibytes that they have in memory. */
+double server_memory(void);
+/* End it: false, with a message in the record, where it ended badly. */
+bool server_end(struct bench *b);
+
+#endif

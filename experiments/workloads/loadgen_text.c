@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Requests and answers of HTTP/1.1 and of memcached's text protocol.
+ *
+ * A key is its number in decimal, with zeros before it up to its size; its value begins with the same digits, so that an
+ * answer to another request is not taken for the right one.
+ */
+#include "loadgen.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { DIGITS = 16 };
+
+char *buffer_room(struct buffer *b, size_t n)
+{
+    if (b->room - b->size < n) {
+        size_t room = b->room < 256 ? 256 : b->room;
+        while (room - b->size < n)
+            room *= 2;
+        b->text = realloc(b->text, room);
+        if (b->text == NULL)
+            bench_die(load.b, BENCH_INTERNAL, "no memory");
+        b->room = room;
+    }
+    return b->text + b->size;
+}
+
+/* ---- HTTP ---- */
+
+static void ask_http(struct buffer *out, bool last)
+{
+    size_t room = strlen(load.path) + 128;
+    out->size += (size_t)snprintf(buffer_room(out, room), room, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n",
+                                  load.path, last ? "Connection: close\r\n" : "");
+}
+
+static int answer_http(const char *from, size_t n, size_t *taken, size_t *skip)
+{
+    static const char field[] = "\r\nContent-Length:";
+    const char *end = memmem(from, n, "\r\n\r\n", 4), *at;
+    if (end == NULL)
+        return n > 16384 ? ANSWER_NONSENSE : ANSWER_MORE;
+    if (n < 12 || memcmp(from, "HTTP/1.", 7) != 0)
+        return ANSWER_NONSENSE;
+    for (at = from; (at = memchr(at, '\r', (size_t)(end - at))) != NULL; at++)
+        if (strncasecmp(at, field, sizeof field - 1) == 0)
+            break;
+    if (at == NULL)
+        return ANSWER_NONSENSE; /* of a length that is not said: not here */
+    *skip = strtoull(at + sizeof field - 1, NULL, 10);
+    *taken = (size_t)(end + 4 - from);
+    return memcmp(from + 9, "200", 3) == 0 ? ANSWER_GOOD : ANSWER_BAD;
+}
+
+/* ---- memcached ---- */
+
+static void ask_memcached(struct buffer *out, const struct request *r)
+{
+    uint32_t key, value;
+    chance_sizes(r->key, &key, &value);
+    char *to = buffer_room(out, key + value + 64);
+    if (!r->write) {
+        out->size += (size_t)sprintf(to, "get %0*" PRIu64 "\r\n", (int)key, r->key);
+        return;
+    }
+    int n = sprintf(to, "set %0*" PRIu64 " 0 0 %" PRIu32 "\r\n", (int)key, r->key, value);
+    memset(to + n, '.', value);
+    char digits[DIGITS + 1];
+    snprintf(digits, sizeof digits, "%0*" PRIu64, DIGITS, r->key);
+    memcpy(to + n, digits, value < DIGITS ? value : DIGITS);
+    memcpy(to + n + value, "\r\n", 2);
+    out->size += (size_t)n + value + 2;
+}
+
+static int answer_memcached(const struct request *r, const char *from, size_t n, size_t *taken, size_t *skip)
+{
+    const char *end = memmem(from, n, "\r\n", 2);
+    if (end == NULL)
+        return n > 2048 ? ANSWER_NONSENSE : ANSWER_MORE;
+    size_t line = (size_t)(end - from);
+    *taken = line + 2;
+    *skip = 0;
+    if (r->write)
+        return line == 6 && memcmp(from, "STORED", 6) == 0 ? ANSWER_GOOD : ANSWER_BAD;
+    if (line == 3 && memcmp(from, "END", 3) == 0)
+        return ANSWER_MISS;
+    uint32_t key, value;
+    char text[320], digits[DIGITS + 1];
+    chance_sizes(r->key, &key, &value);
+    int head = snprintf(text, sizeof text, "VALUE %0*" PRIu64 " 0 %" PRIu32, (int)key, r->key, value);
+    if (line != (size_t)head || memcmp(from, text, line) != 0)
+        return memcmp(from, "VALUE", line < 5 ? line : 5) == 0 ? ANSWER_NONSENSE : ANSWER_BAD;
+    uint32_t seen = value < DIGITS ? value : DIGITS;
+    if (n < *taken + seen)
+        return ANSWER_MORE;
+    snprintf(digits, sizeof digits, "%0*" PRIu64, DIGITS, r->key);
+    if (memcmp(from + *taken, digits, seen) != 0)
+        return ANSWER_NONSENSE;
+    *taken += seen;
+    *skip = value - seen + sizeof "\r\nEND\r\n" - 1;
+    return ANSWER_GOOD;
+}
+
+void text_preload(void)
+{
+    struct buffer out = {NULL, 0, 0};
+    int fd = connection_open(0, true);
+    if (fd < 0)
+        bench_die(load.b, BENCH_INTERNAL, "no connection: %s", strerror(errno));
+    for (uint64_t key = 0; key < load.keys; key++) {
+        char line[64];
+        out.size = 0;
+        ask_memcached(&out, &(struct request){.key = key, .write = true});
+        for (size_t sent = 0; sent < out.size;) {
+            ssize_t n = send(fd, out.text + sent, out.size - sent, MSG_NOSIGNAL);
+            if (n < 0)
+                bench_die(load.b, BENCH_INTERNAL, "send: %s", strerror(errno));
+            sent += (size_t)n;
+        }
+        ssize_t n = recv(fd, line, sizeof line - 1, 0); /* so short a line comes at once */
+        if (n < 6 || memcmp(line, "STORED", 6) != 0)
+            bench_die(load.b, BENCH_INTERNAL, "the server does not store: %.*s", n > 0 ? (int)strcspn(line, "\r") : 0,
+                      line);
+    }
+    close(fd);
+    free(out.text);
+}
+
+/* ---- both ---- */
+
+void text_ask(struct buffer *out, const struct request *r, bool last)
+{
+    if (load.memcached)
+        ask_memcached(out, r);
+    else
+        ask_http(out, last);
+}
+
+int text_answer(const struct request *r, const char *from, size_t n, size_t *taken, size_t *skip)
+{
+    return load.memcached ? answer_memcached(r, from, n, taken, skip) : answer_http(from, n, taken, skip);
+}

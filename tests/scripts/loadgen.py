@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The generator against servers whose behaviour is known, and against our own.
+
+    loadgen.py LOADGEN [SERVER...]
+"""
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ENV = {k: v for k, v in os.environ.items() if not k.startswith("TENTER_")}
+FAKE = Path(__file__).parent / "fake_server.py"
+faults: list[str] = []
+
+
+def wanted(what: str, good: object) -> None:
+    if not good:
+        faults.append(what)
+
+
+def run(program: str, *words: str, code: int = 0) -> dict[str, Any]:
+    command = [program, "--json", "--hist", "--warmup", "0", "--reps", "1", *words]
+    done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != code:
+        faults.append(f"{' '.join(command)}: exit {done.returncode}, not {code}: {done.stderr.strip()} {done.stdout[-500:]}")
+        return {}
+    if not done.stdout:
+        wanted(f"{' '.join(command)}: not one line: {done.stderr}", len(done.stderr.strip().splitlines()) == 1)
+        return {}
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+def value(said: dict[str, Any], metric: str) -> float:
+    found = [float(s["value"]) for s in said.get("samples", []) if s["metric"] == metric]
+    return found[0] if found else -1.0
+
+
+class Fake:
+    """A mode of fake_server.py, and what it has seen in the last run."""
+
+    def __init__(self, program: str, folder: str) -> None:
+        self.program, self.path = program, Path(folder) / "seen"
+        self.seen: dict[str, Any] = {}
+
+    def run(self, mode: str, *words: str, code: int = 0) -> dict[str, Any]:
+        self.path.unlink(missing_ok=True)
+        said = run(self.program, "--server", f"{sys.executable} {FAKE} {mode} {self.path}", *words, code=code)
+        self.seen = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
+        return said
+
+
+def closed(fake: Fake) -> None:
+    said = fake.run("good", "--connections", "5", "--duration", "0.5", "--path", "/x?y")
+    answered = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"])
+    wanted("closed load is so called", said["load"] == "closed" and said["status"] == "ok")
+    wanted(f"all that was asked is in the latencies: {answered} of {fake.seen['requests']}", answered == fake.seen["requests"])
+    wanted(f"as many as were answered: {value(said, 'throughput')}", 0 <= answered - value(said, "throughput") / 2 <= 5)
+    wanted("five connections", fake.seen["connections"] == 5)
+    wanted("what was asked for", fake.seen["texts"] == ["GET /x?y HTTP/1.1\r\nHost: 127.0.0.1"])
+    wanted("what the server says of itself", said["binary"]["runtime"] == "fake")
+    wanted("processor time and memory of the server", value(said, "cpu") > 0 and value(said, "memory") >= 0)
+    said = fake.run("good", "--connections", "2", "--depth", "8", "--duration", "0.3", "--workers", "3", "--pin")
+    wanted(f"eight at once: {fake.seen['most']}", fake.seen["most"] == 8)
+    wanted("the server is told", said["binary"]["words"] == ["--workers", "3", "--pin", "--print-config"])
+    said = fake.run("good", "--connections", "4", "--per-connection", "3", "--duration", "0.3", "--threads", "2")
+    wanted("three requests a connection, the last says so",
+           abs(fake.seen["requests"] / 3 - fake.seen["connections"]) <= 4 and fake.seen["closes"] * 3 <= fake.seen["requests"])
+    wanted("no error in it", value(said, "errors") == 0)
+    said = fake.run("once", "--connections", "2", "--duration", "0.3")
+    wanted("who is closed on comes again", value(said, "throughput") > 20 and fake.seen["connections"] > 10)
+    fake.run("good", "--connections", "9", "--addresses", "3", "--duration", "0.1")
+    wanted(f"from three addresses: {fake.seen['addresses']}",
+           sorted(fake.seen["addresses"]) == ["127.0.0.1", "127.0.0.2", "127.0.0.3"])
+
+
+def opened(fake: Fake) -> None:
+    for arrivals in ("poisson", "pareto", "constant"):
+        said = fake.run("good", "--rate", "400", "--duration", "1.5", "--arrivals", arrivals, "--threads", "2", "--connections", "7")
+        n = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"])
+        wanted(f"{arrivals}: 600 arrivals, not {n}", 480 <= n <= 720 and n == fake.seen["requests"])
+        wanted(f"{arrivals}: open load", said["load"] == "open" and "late" in said["hist"])
+    # A pause of 0.4 s: under open load all that was due meanwhile has waited, under closed load one request a connection.
+    said = fake.run("stall", "--rate", "500", "--duration", "1.5", "--connections", "4")
+    late = sum(n for low, _high, n in said["hist"]["latency"]["buckets"] if low > 50e6)
+    wanted(f"what was due in a pause has waited: {late}", late > 100)
+    said = fake.run("stall", "--duration", "1.5", "--connections", "4")
+    late = sum(n for low, _high, n in said["hist"]["latency"]["buckets"] if low > 50e6)
+    wanted(f"closed load does not see it: {late}", 1 <= late <= 20)
+    said = fake.run("good", "--rate", "1e5", "--duration", "0.5", "--connections", "2", "--timeout", "0.5")
+    wanted(f"fallen behind: {said.get('status')}", said.get("status") == "saturated")
+    n = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"])
+    wanted(f"what was never answered is in the latencies: {n}, {value(said, 'timeouts')}", 45000 < n < 55000 and value(said, "timeouts") > 0)
+    said = fake.run("good", "--rate", "500", "--skew", "2", "--connections", "50", "--duration", "0.5")
+    wanted("skewed: some connections have nothing to do, and are there", fake.seen["connections"] == 50)
+
+
+def wrong(fake: Fake) -> None:
+    said = fake.run("deaf", "--connections", "3", "--duration", "0.3", "--timeout", "0.5")
+    wanted(f"given up: {value(said, 'timeouts')}", value(said, "timeouts") == 3 and value(said, "throughput") == 0)
+    wanted("for as long as they have waited", value(said, "latency_greatest") >= 0.5e9)
+    said = fake.run("broken", "--connections", "3", "--duration", "0.5")
+    wanted("a broken answer is an error, and not the end", value(said, "errors") > 3 and value(said, "throughput") > 20)
+    said = fake.run("nonsense", "--duration", "0.2", "--connections", "1", code=1)
+    wanted(f"nonsense: {said.get('message')}", said.get("status") == "invalid" and "none to what was asked" in said["message"])
+    said = fake.run("error", "--duration", "0.2", "--connections", "1", code=1)
+    wanted(f"errors alone: {said.get('message')}", said.get("status") == "invalid")
+    said = fake.run("gone", "--duration", "0.5", "--connections", "2", code=1)
+    wanted(f"gone: {said.get('message')}", said.get("status") == "invalid")
+
+
+def memcached(fake: Fake) -> None:
+    said = fake.run("memcached", "--protocol", "memcached", "--keys", "100", "--connections", "3", "--duration", "0.5",
+                    "--sizes", "etc", "--writes", "0.3", "--depth", "4", "--key-skew", "1")
+    share = (fake.seen["sets"] - 100) / (fake.seen["requests"] - 100)
+    wanted(f"a share of sets: {share}", 0.2 < share < 0.4)
+    wanted("every key is there", value(said, "misses") == 0 and value(said, "errors") == 0 and said["status"] == "ok")
+
+
+def ours(program: str, servers: list[str]) -> None:
+    for path in servers:
+        said = run(program, "--server", path, "--connections", "20", "--depth", "4", "--duration", "0.3", "--apart")
+        wanted(f"{path}: {said.get('message')}", value(said, "throughput") > 100 and value(said, "errors") == 0)
+        said = run(program, "--server", Path(path).name, "--per-connection", "1", "--duration", "0.3", "--connections", "5")
+        wanted(f"{path}, short: {said.get('message')}", value(said, "throughput") > 20 and value(said, "errors") == 0)
+    if servers:
+        said = run(program, "--server", servers[0] + "-event", "--rate", "5e6", "--depth", "1024", "--duration", "0.3",
+                   "--timeout", "1")
+        wanted(f"its own fault: {said.get('message')}", "the generator was the bottleneck" in str(said.get("message")))
+
+
+def refuses(program: str) -> None:
+    for words in (("--duration", "1"), ("--server", "x", "--port", "1"), ("--server", "/no/such/program"),
+                  ("--port", "9", "--writes", "0.1"), ("--port", "9", "--skew", "1"), ("--port", "9", "--arrivals", "pareto"),
+                  ("--port", "9", "--protocol", "memcached", "--path", "/"), ("--port", "9", "--scheduler", "fifo"),
+                  ("--port", "9", "--protocol", "memcached", "--sizes", "etc", "--key-size", "20"),
+                  ("--port", "9", "--threads", "2", "--connections", "1"), ("--server", " ")):
+        done = subprocess.run([program, *words], env=ENV, capture_output=True, text=True, timeout=20, check=False)
+        wanted(f"{words}: {done.returncode} {done.stderr}", done.returncode == 2 and 1 <= len(done.stderr.splitlines()) <= 2)
+    with socket.create_server(("127.0.0.1", 0)) as closed_port:
+        port = closed_port.getsockname()[1]
+    done = subprocess.run([program, "--port", str(port)], env=ENV, capture_output=True, text=True, timeout=20, check=False)
+    wanted(f"nobody there: {done.stderr}", done.returncode == 99 and "refused" in done.stderr)
+
+
+def main() -> int:
+    program, *servers = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        fake = Fake(program, folder)
+        closed(fake)
+        opened(fake)
+        wrong(fake)
+        memcached(fake)
+    ours(program, servers)
+    refuses(program)
+    print("\n".join(faults) or "loadgen: ok")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
