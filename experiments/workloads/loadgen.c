@@ -39,13 +39,14 @@ static void judge(struct bench *b, double answers, double busy)
 {
     bool behind = load.rate > 0 && answers < 0.95 * load.rate * load.duration;
     if (busy > 0.95 && load.rate > 0 && behind)
-        bench_saturated(b, "the generator was the bottleneck: a thread of it ran %.0f %% of the time", busy * 100);
+        bench_saturated(b, "the generator was the bottleneck: a thread of it waited for %.0f %% of the time alone",
+                        100 - busy * 100);
     else if (behind)
         bench_saturated(b, "%.0f answers a second, of %.0f that were to be asked for", answers / load.duration,
                         load.rate);
     else if (busy > 0.95 && b->message[0] == '\0')
         snprintf(b->message, sizeof b->message,
-                 "the generator was the bottleneck: a thread of it ran %.0f %% of the time", busy * 100);
+                 "the generator was the bottleneck: a thread of it waited for %.0f %% of the time alone", busy * 100);
 }
 
 static void samples(struct bench *b, int rep, double cpu, double memory)
@@ -58,7 +59,6 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
     hdr_clear(all);
     for (int i = 0; i < load.threads; i++) {
         struct thread *t = &threads[i];
-        double share = (double)t->cpu / (double)(t->wall != 0 ? t->wall : 1);
         if (t->wrong != NULL)
             bench_invalid(b, "%s", t->wrong);
         answers += (double)t->answers;
@@ -66,7 +66,7 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
         misses += (double)t->misses;
         timeouts += (double)t->timeouts;
         reconnects += (double)t->reconnects;
-        busy = share > busy ? share : busy;
+        busy = t->busy > busy ? t->busy : busy;
         hdr_merge(all, t->latency);
         if (!bench_warmup(b, rep)) {
             hdr_merge(latency, t->latency);
@@ -103,6 +103,7 @@ static void repetition(struct bench *b, int rep)
         struct thread *t = &threads[i];
         struct hdr *keep = t->latency, *kept = t->late;
         *t = (struct thread){.number = i,
+                             .busy = -1,
                              .seed = (uint64_t)bench_int(b, "seed") * 1000003u + (uint64_t)(rep * THREADS_MAX + i),
                              .latency = keep != NULL ? keep : hdr_new(),
                              .late = kept != NULL ? kept : hdr_new()};
@@ -115,7 +116,6 @@ static void repetition(struct bench *b, int rep)
     }
     while (atomic_load_explicit(&ready, memory_order_acquire) != load.threads) /* G0 */
         usleep(200);
-    usleep(5000); /* the server accepts the last of them */
     double memory = server_memory() - empty, cpu = (double)server_cpu();
     uint64_t start = bench_now() + 2000000;
     atomic_store_explicit(&at, start, memory_order_release); /* G1 */
@@ -212,8 +212,9 @@ int main(int argc, char **argv)
     static struct bench b = {
         .program = "loadgen",
         .about = "requests over TCP to a server that it starts",
-        .clock = "from when all connections are there, for --duration; latency from when a request was due to "
-                 "the end of its answer; cpu: of the server and its children between the two, for each answer",
+        .clock =
+            "from when each connection has had an answer, for --duration; latency from when a request was due to "
+            "the end of its answer; cpu: of the server and its children between the two, for each answer",
         .takes = BENCH_TAKES_RATE | BENCH_TAKES_SCHEDULER,
         .own = own,
         .n = sizeof own / sizeof *own};

@@ -75,11 +75,12 @@ struct thread {
     uint64_t start, end;              /* of what counts */
     uint64_t answers, errors, misses; /* between the two */
     uint64_t timeouts, reconnects, begun;
-    uint64_t cpu, wall; /* its own time between the two */
-    const char *wrong;  /* what has ended it; NULL: nothing */
+    uint64_t waited;   /* nanoseconds for events, until now */
+    double busy;       /* the share of the time between the two that it did not wait; -1: not known yet */
+    const char *wrong; /* what has ended it; NULL: nothing */
 };
 
-/* One repetition of thread `t`; returns when all is answered or given up. `*ready` counts threads whose connections are there;
+/* One repetition of thread `t`; returns when all is answered or given up. `*ready` counts threads whose connections have each had an answer;
  * they start together, at what is then in `*at`. */
 void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at);
 

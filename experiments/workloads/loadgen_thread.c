@@ -305,36 +305,34 @@ static uint64_t offers(struct loop *l, uint64_t due)
     return due < l->t->end ? due : UINT64_MAX;
 }
 
-static uint64_t own_time(void)
+static double busy(const struct loop *l)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    double wall = (double)(l->now - l->t->start);
+    return wall > 0 ? 1 - (double)l->t->waited / wall : 0;
 }
 
 static void turns(struct loop *l)
 {
     struct thread *t = l->t;
     struct epoll_event events[EVENTS];
-    uint64_t cpu = own_time(), look = t->start + TICK,
-             over = t->end + (uint64_t)(load.timeout * 1e9) + 2 * (uint64_t)TICK;
+    uint64_t look = t->start + TICK, over = t->end + (uint64_t)(load.timeout * 1e9) + 2 * (uint64_t)TICK;
     uint64_t due =
         load.rate > 0 ? t->start + (uint64_t)chance_gap(&t->seed, 1e9 * load.threads / load.rate) : UINT64_MAX;
     l->now = bench_now();
-    for (int i = 0; i < l->n && load.rate == 0; i++)
+    for (int i = 0; i < l->n; i++)
         pump(l, &l->all[i]);
     while (!l->gone && t->wrong == NULL && l->now < over && (l->now < t->end || l->outstanding > 0)) {
         if (load.rate > 0)
             due = offers(l, due);
-        if (t->cpu == 0 && l->now >= t->end) {
-            t->cpu = own_time() - cpu;
-            t->wall = l->now - t->start;
-        }
+        if (t->busy < 0 && l->now >= t->end)
+            t->busy = busy(l);
         uint64_t until = due < look ? due : look;
         l->now = bench_now();
         uint64_t left = until > l->now ? until - l->now : 0;
         int n = epoll_pwait2(l->events, events, EVENTS, &(struct timespec){.tv_nsec = (long)left}, NULL);
+        t->waited -= l->now;
         l->now = bench_now();
+        t->waited += l->now;
         for (int i = 0; i < n && !l->gone; i++) {
             struct conn *c = events[i].data.ptr;
             if ((events[i].events & EPOLLOUT) != 0 && c->fd >= 0 && c->out.size > 0 && !flush(c)) {
@@ -352,10 +350,21 @@ static void turns(struct loop *l)
         t->wrong = "the server is gone";
     for (int i = 0; i < l->n; i++)
         lost(l, &l->all[i], l->all[i].flying + l->all[i].waiting);
-    if (t->cpu == 0) {
-        t->cpu = own_time() - cpu;
-        t->wall = l->now > t->start ? l->now - t->start : 1;
-    }
+    t->busy = t->busy < 0 ? busy(l) : t->busy;
+}
+
+/* One request on each connection, which does not count: then the server has all of them. */
+static void first_answers(struct loop *l)
+{
+    struct thread *t = l->t, before = *t;
+    t->start = t->end = bench_now();
+    for (int i = 0; i < l->n; i++)
+        push(l, &l->all[i], t->end);
+    turns(l);
+    hdr_clear(t->late);
+    before.wrong = t->wrong;
+    before.seed = t->seed;
+    *t = before;
 }
 
 void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at)
@@ -372,6 +381,7 @@ void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at)
         l->all[i].number = i * load.threads + t->number;
         opens(l, &l->all[i], true);
     }
+    first_answers(l);
     atomic_fetch_add_explicit(ready, 1, memory_order_release);               /* G0 */
     while ((t->start = atomic_load_explicit(at, memory_order_acquire)) == 0) /* G1 */
         usleep(200);

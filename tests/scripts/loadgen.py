@@ -61,7 +61,8 @@ def closed(fake: Fake) -> None:
     said = fake.run("good", "--connections", "5", "--duration", "0.5", "--path", "/x?y")
     answered = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"])
     wanted("closed load is so called", said["load"] == "closed" and said["status"] == "ok")
-    wanted(f"all that was asked is in the latencies: {answered} of {fake.seen['requests']}", answered == fake.seen["requests"])
+    asked = fake.seen["requests"] - 5       # the first of each connection does not count
+    wanted(f"all that was asked is in the latencies: {answered} of {asked}", answered == asked)
     wanted(f"as many as were answered: {value(said, 'throughput')}", 0 <= answered - value(said, "throughput") / 2 <= 5)
     wanted("five connections", fake.seen["connections"] == 5)
     wanted("what was asked for", fake.seen["texts"] == ["GET /x?y HTTP/1.1\r\nHost: 127.0.0.1"])
@@ -85,7 +86,7 @@ def opened(fake: Fake) -> None:
     for arrivals in ("poisson", "pareto", "constant"):
         said = fake.run("good", "--rate", "400", "--duration", "1.5", "--arrivals", arrivals, "--threads", "2", "--connections", "7")
         n = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"])
-        wanted(f"{arrivals}: 600 arrivals, not {n}", 480 <= n <= 720 and n == fake.seen["requests"])
+        wanted(f"{arrivals}: 600 arrivals, not {n}", 480 <= n <= 720 and n == fake.seen["requests"] - 7)
         wanted(f"{arrivals}: open load", said["load"] == "open" and "late" in said["hist"])
     # A pause of 0.4 s: under open load all that was due meanwhile has waited, under closed load one request a connection.
     said = fake.run("stall", "--rate", "500", "--duration", "1.5", "--connections", "4")
@@ -106,8 +107,8 @@ def wrong(fake: Fake) -> None:
     said = fake.run("deaf", "--connections", "3", "--duration", "0.3", "--timeout", "0.5")
     wanted(f"given up: {value(said, 'timeouts')}", value(said, "timeouts") == 3 and value(said, "throughput") == 0)
     wanted("for as long as they have waited", value(said, "latency_greatest") >= 0.5e9)
-    said = fake.run("broken", "--connections", "3", "--duration", "0.5")
-    wanted("a broken answer is an error, and not the end", value(said, "errors") > 3 and value(said, "throughput") > 20)
+    said = fake.run("broken", "--connections", "3", "--duration", "1")
+    wanted("a broken answer is an error, and not the end", value(said, "errors") >= 2 and value(said, "throughput") > 5)
     said = fake.run("nonsense", "--duration", "0.2", "--connections", "1", code=1)
     wanted(f"nonsense: {said.get('message')}", said.get("status") == "invalid" and "none to what was asked" in said["message"])
     said = fake.run("error", "--duration", "0.2", "--connections", "1", code=1)
