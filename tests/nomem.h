@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls of memory of a program that is linked with --wrap for them: they are counted, and fail when they are told to.
+ * The calls of memory of a program that is linked with --wrap for them: they are counted, as are bytes, and fail when they are
+ * told to.
  * Included once.
  */
 #ifndef NOMEM_H
 #define NOMEM_H
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-static atomic_long blocks, fails_in = -1; /* so many more succeed, then one fails; -1: none does */
+static atomic_long blocks, bytes, fails_in = -1; /* so many more succeed, then one fails; -1: none does */
 static atomic_bool all_fail;
 static atomic_int failed;
 
@@ -34,6 +36,7 @@ static bool fails(void)
 static void *counted(void *p)
 {
     atomic_fetch_add(&blocks, p != NULL);
+    atomic_fetch_add(&bytes, (long)malloc_usable_size(p));
     return p;
 }
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
@@ -52,13 +55,17 @@ void *__wrap_realloc(void *old, size_t size)
 {
     if (fails())
         return NULL;
+    long before = (long)malloc_usable_size(old);
     void *p = __real_realloc(old, size);
     atomic_fetch_add(&blocks, old == NULL && p != NULL);
+    if (p != NULL)
+        atomic_fetch_add(&bytes, (long)malloc_usable_size(p) - before);
     return p;
 }
 void __wrap_free(void *p)
 {
     atomic_fetch_sub(&blocks, p != NULL);
+    atomic_fetch_sub(&bytes, (long)malloc_usable_size(p));
     __real_free(p);
 }
 
