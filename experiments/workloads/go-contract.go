@@ -304,7 +304,7 @@ func finish() int {
 		params, hist := map[string]interface{}{}, map[string]interface{}{}
 		for _, o := range options {
 			switch {
-			case o.Type == "list", o.Type == "choice":
+			case o.Type == "list", o.Type == "choice", o.Type == "text":
 				params[o.Name] = o.text
 			case o.Type != "flag" && o.Name != "seed":
 				params[o.Name] = o.value

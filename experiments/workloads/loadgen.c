@@ -5,6 +5,7 @@
  */
 #include "loadgen.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static void judge(struct bench *b, double answers, double busy)
 
 static void samples(struct bench *b, int rep, double cpu, double memory)
 {
-    double answers = 0, errors = 0, misses = 0, timeouts = 0, reconnects = 0, busy = 0;
+    double answers = 0, errors = 0, misses = 0, timeouts = 0, reconnects = 0, busy = 0, sum = 0, squares = 0;
     static struct hdr *all;
     all = all != NULL ? all : hdr_new();
     if (all == NULL)
@@ -64,6 +65,8 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
         answers += (double)t->answers;
         errors += (double)t->errors;
         misses += (double)t->misses;
+        sum += t->sum;
+        squares += t->squares;
         timeouts += (double)t->timeouts;
         reconnects += (double)t->reconnects;
         busy = t->busy > busy ? t->busy : busy;
@@ -77,6 +80,11 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
     bench_sample(b, "latency_median", "ns", (double)hdr_percentile(all, 50), rep);
     if (hdr_supports(all, 99))
         bench_sample(b, "latency_p99", "ns", (double)hdr_percentile(all, 99), rep);
+    if (all->total > 0) {
+        double n = (double)all->total, variance = squares / n - sum / n * (sum / n);
+        bench_sample(b, "latency_mean", "ns", sum / n, rep);
+        bench_sample(b, "latency_deviation", "ns", sqrt(variance > 0 ? variance : 0), rep);
+    }
     bench_sample(b, "latency_greatest", "ns", (double)all->most, rep);
     if (cpu > 0 && answers > 0) {
         bench_sample(b, "cpu", "ns", cpu / answers, rep);

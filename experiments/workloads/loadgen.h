@@ -72,6 +72,7 @@ struct thread {
     uint64_t seed;
     /* of a repetition */
     struct hdr *latency, *late;
+    double sum, squares;              /* of latencies, in ns */
     uint64_t start, end;              /* of what counts */
     uint64_t answers, errors, misses; /* between the two */
     uint64_t timeouts, reconnects, begun;

@@ -71,8 +71,8 @@ static pid_t child(struct bench *b, char **with, const char *more, int out, int 
         if (bench_int(b, "apart"))
             bench_confine((unsigned)bench_int(b, "workers"));
         execvp(all[0], all);
-        fprintf(stderr, "%s: %s\n", all[0], strerror(errno));
-        _exit(BENCH_USAGE);
+        fprintf(stderr, "loadgen: %s: %s\n", all[0], strerror(errno));
+        _exit(errno == ENOENT ? BENCH_UNSUPPORTED : BENCH_USAGE); /* a peer that is not installed */
     }
     return pid;
 }
@@ -100,8 +100,8 @@ static void described(struct bench *b, char **with)
         n += (size_t)some;
     close(ends[0]);
     int code = ending_of(pid);
-    if (code != 0)
-        bench_die(b, code, "the server %s does not say what it is", with[0]);
+    if (code != 0) /* it has said why */
+        exit(code);
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
         n--;
     text[n] = '\0';

@@ -180,6 +180,13 @@ static void pump(struct loop *l, struct conn *c)
 
 /* ---- answers ---- */
 
+static void took(struct thread *t, uint64_t ns)
+{
+    hdr_record_n(t->latency, ns, 1);
+    t->sum += (double)ns;
+    t->squares += (double)ns * (double)ns;
+}
+
 static void finished(struct loop *l, struct conn *c)
 {
     struct thread *t = l->t;
@@ -191,7 +198,7 @@ static void finished(struct loop *l, struct conn *c)
     if (l->now < t->end && c->result != ANSWER_BAD)
         t->answers++;
     if (r->due < t->end)
-        hdr_record_n(t->latency, l->now - r->due, 1);
+        took(t, l->now - r->due);
     c->head = (c->head + 1) % c->room;
     c->flying--;
     l->outstanding--;
@@ -271,7 +278,7 @@ static void lost(struct loop *l, const struct conn *c, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         const struct request *r = &c->ring[(c->head + i) % c->room];
         if (r->due < l->t->end)
-            hdr_record_n(l->t->latency, l->now - r->due, 1);
+            took(l->t, l->now - r->due);
     }
     l->t->timeouts += n;
 }

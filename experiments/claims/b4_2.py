@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""Row B4.2, figure 4.2 of B: a fibre of the web server yields before it reads, by pipelining and cores.
+
+The thresholds were written down before anything was measured.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from experiments.runner import stats
+from experiments.runner.claims import Predicate, Verdict, above, all_of, native
+from experiments.runner.points import Over, Point, statements, take
+
+THRESHOLDS: dict[str, Any] = {
+    "depth": [1, 4],
+    # [least, greatest] numbers of cores
+    "few": [1, 2], "many": [8, 64],
+    # "raises" is any more than this, and so is "grows"
+    "more": 1.0,
+}
+APART = ("server", "depth", "workers")
+
+
+def at(server: str, depth: int, cores: str) -> Point:
+    return {"server": server, "depth": depth, "workers": THRESHOLDS[cores]}
+
+
+def grows(frame: pd.DataFrame) -> Verdict:
+    good, parts = native(frame, "loadgen", APART), []
+    for depth in THRESHOLDS["depth"]:
+        values = {(server, cores): take(good, "throughput", at(server, depth, cores))[0]
+                  for cores in ("few", "many") for server in ("httpd", "httpd --yield")}
+        gain = stats.ratio(values["httpd --yield", "many"] * values["httpd", "few"],
+                           values["httpd --yield", "few"] * values["httpd", "many"])
+        parts.append(above(gain, THRESHOLDS["more"], f"gain with many cores over that with few, depth {depth}"))
+    return all_of(parts)
+
+
+CLAIMS: dict[str, Predicate] = {
+    "yielding raises throughput": statements(
+        "loadgen", APART, {},
+        [Over("throughput", at("httpd --yield", depth, "few"), at("httpd", depth, "few"), "above", THRESHOLDS["more"])
+         for depth in THRESHOLDS["depth"]]),
+    "the difference grows with cores": grows,
+}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Claims and figures of the servers' rows on synthetic tables that must give each verdict."""
+from __future__ import annotations
+
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "plots"), str(Path(__file__).resolve().parent)]
+
+from experiments.runner import claims  # noqa: E402
+from experiments.runner.claims import FAILS, HOLDS, OPEN  # noqa: E402
+from test_claims_rows import Case, Metrics, Point, table  # noqa: E402
+
+RAISES, GROWS = claims.module("B4.2").CLAIMS
+ALIKE, BEHIND, STAY = claims.module("H2").CLAIMS
+
+
+def web(rate: float, timeouts: float = 0.0, mean: float = 1e6) -> Metrics:
+    return {"throughput": ("1/s", rate), "cpu": ("ns", 1e9 / rate), "timeouts": ("1", timeouts), "latency_mean": ("ns", mean),
+            "latency_p99": ("ns", 3 * mean)}
+
+
+class Yielding(Case):
+    row = "B4.2"
+
+    def rows(self, few: float, many: float, cores: tuple[int, ...] = (1, 16)) -> list[tuple[Point, Metrics]]:
+        gain = {1: few, 16: many}
+        return [({"program": "loadgen", "server": server, "depth": depth, "workers": n, "connections": 4096},
+                 web(5e4 * n * (gain[n] if server.endswith("--yield") else 1)))
+                for server in ("httpd", "httpd --yield") for depth in (1, 4) for n in cores]
+
+    def test_verdicts(self) -> None:
+        for few, many, raises, grows in ((1.2, 1.5, HOLDS, HOLDS), (0.8, 0.7, FAILS, FAILS), (1.3, 1.1, HOLDS, FAILS)):
+            frame = table(self.folder, self.rows(few, many), cores=16)
+            self.verdict(frame, RAISES, raises)
+            self.verdict(frame, GROWS, grows)
+
+    def test_few_cores(self) -> None:
+        frame = table(self.folder, self.rows(1.2, 1.2, (1,)))
+        self.verdict(frame, RAISES, HOLDS)
+        self.verdict(frame, GROWS, OPEN, "workers 8 to 64")
+
+    def test_figure(self) -> None:
+        table(self.folder, self.rows(1.2, 1.5), cores=16)
+        self.assertEqual(len(self.figure("web_b4_2", 2)), 16)
+
+
+class Cores(Case):
+    row = "H2"
+
+    def rows(self, fibres: float, threads: float, timeouts: float, mean: float, cores: tuple[int, ...] = (1, 2, 4)) \
+            -> list[tuple[Point, Metrics]]:
+        """The part of what loops do, with four cores and with one; and of threads the time-outs, and their mean with four."""
+        of = {"httpd": lambda n: fibres if n == 4 else 1.0, "httpd-pthread": lambda n: threads, "httpd-event --copies": lambda n: 1.0}
+        return [({"program": "loadgen", "server": server, "workers": n, "connections": 1000},
+                 web(5e4 * n * part(n), timeouts if "pthread" in server else 0, mean if n == 4 else 1e6))
+                for server, part in of.items() for n in cores]
+
+    def test_verdicts(self) -> None:
+        for values, wanted in (((0.8, 0.95, 30, 5e5), (HOLDS, HOLDS, HOLDS)), ((1.0, 0.5, 0, 2e6), (FAILS, FAILS, FAILS))):
+            frame = table(self.folder, self.rows(*values), cores=4)
+            for claim, verdict in zip((ALIKE, BEHIND, STAY), wanted):
+                self.verdict(frame, claim, verdict)
+
+    def test_two_cores(self) -> None:
+        frame = table(self.folder, self.rows(1, 1, 0, 1, (1, 2)))
+        self.verdict(frame, ALIKE, HOLDS)
+        for claim in (BEHIND, STAY):
+            self.verdict(frame, claim, OPEN, "workers 4")
+
+    def test_figure(self) -> None:
+        table(self.folder, self.rows(0.8, 0.9, 3, 5e5), cores=4)
+        self.assertEqual(len(self.figure("web_h2", 3)), 27)
+
+
+if __name__ == "__main__":
+    unittest.main()
