@@ -227,6 +227,8 @@ TN_API size_t tn_describe_cluster(const tn_cluster *cluster, char *buffer, size_
     put_pair(&o, ",", "poller", binding_poller->name);
     put(&o, ",\"poller_knobs\":");
     put_values(&o, binding_poller->knobs, binding_poller->n_knobs, cl->poller_knobs);
+    if (binding_poller->by != NULL)
+        put_pair(&o, ",", "poller_by", binding_poller->by(cl->poller));
     put(&o, ",\"stack\":%zu,\"pin\":%s,\"spin_us\":%lld,\"idle\":\"%s\"}", cl->rt->stacks.usable - cl->rt->stack_room,
         cl->pin ? "true" : "false", (long long)cl->spin_us, idle_name(cl->idle_mode));
     return o.length;

@@ -22,7 +22,7 @@
  *     by 4, one that withdraws by tn_idle_search_begin(). While anybody searches, somebody still will look: who parks
  *     sees the earliest deadline behind its fence, and the last searcher that finds something else sees to it, behind
  *     its own, that one of the idle watches where one must. Whoever is not the last need not look, nor take the lock.
- *  6. While a descriptor is armed, one of the idle waits in the poller: the one whose turn it is (`polled`), which it takes
+ *  6. While a poller wants it, one of the idle waits in there: the one whose turn it is (`polled`), which it takes
  *     before it announces itself and gives back before its search ends. Who arms does as a waker does, so by 1 and 3 one
  *     that does not poll is woken, or sees behind its fence that nobody polls and looks again. Who comes out of the
  *     poller searches, and by 5 sees to it that its turn is taken, as that somebody watches.

@@ -410,7 +410,7 @@ extern const struct tn_counter_row core_counters[COUNT_CORE];
 #define TN_FORCE_MIGRATION 0
 #endif
 
-/* ---- io/io.c ---- */
+/* ---- io/descriptors.c ---- */
 void io_forget(struct runtime *rt); /* descriptors that its fibres waited for are nobody's */
 
 /* ---- wait.c: tn_wake in two steps ---- */

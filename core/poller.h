@@ -14,6 +14,14 @@
 
 struct tn_cluster;
 struct tn_worker;
+struct tn_request;
+
+/* Where a worker waits that has nothing to do. */
+enum tn_waits_where {
+    TN_WAITS_PARKED,  /* on its own word */
+    TN_WAITS_IN_TURN, /* in poll(), one worker of the cluster at a time; the others park */
+    TN_WAITS_APART    /* in poll(), in a place of its own there */
+};
 
 struct tn_poller {
     const char *name;
@@ -32,37 +40,63 @@ struct tn_poller {
     /* The cluster's workers have ended: from here on no fibre is made ready outside poll(). Left out: none ever is. */
     void (*stop)(void *state);
 
+    /* By a worker before it runs its first fibre, and after its last one: what it alone would hear of is ended, and who waits
+     * for it is made ready, as by poll(). What cannot be had now is asked for again when it is needed. Left out: nothing is
+     * bound to a worker. Pair: join/leave. */
+    void (*join)(void *state, struct tn_worker *me);
+    void (*leave)(void *state, struct tn_worker *me, struct tn_list *ready);
+
     /* Tell each change of a descriptor from not ready to ready, in either direction, from now on, as events of `key`; what
-     * is ready already is one. Left out: this build has no I/O. By a fibre; once, until disarm, which any thread calls before
-     * it closes the descriptor. An errno value fails the call that would have waited. Pair: arm/disarm. */
-    int (*arm)(void *state, int fd, uint64_t key);
-    void (*disarm)(void *state, int fd);
+     * is ready already is one. Left out: this build has no I/O. By a fibre of worker `me`; once, until tn_io_unarmed, or
+     * until disarm, which any thread calls before it closes the descriptor. `*place`: what disarm is to be given. An errno
+     * value fails the call that would have waited. Pair: arm/disarm. */
+    int (*arm)(void *state, struct tn_worker *me, int fd, uint64_t key, void **place);
+    void (*disarm)(void *place, uint64_t key);
+
+    /* Make a call on behalf of a fibre of worker `me`, which waits until it is over (io/request.h); it does not block, nor
+     * switch. An errno value: the fibre is to make it itself, when it is told that it may. Left out: as ENOSYS. withdraw
+     * ends what has not happened yet, which then is over soon; by any thread, also when it is over: `request` is no more
+     * than a name then. `*place`: what withdraw is to be given. */
+    int (*perform)(void *state, struct tn_worker *me, struct tn_request *request, void **place);
+    void (*withdraw)(void *place, const struct tn_request *request);
 
     /* Tell what has happened, and collect the fibres that it wakes, without blocking when deadline is 0. Called by a
      * worker between fibres, every so many-th time that it looks up from them, and, where idle() says so, instead of
      * parking. Returns their number. So who waits for a descriptor is bounded by how often others are switched to, whoever
      * else polls. */
     unsigned every;
-    unsigned (*poll)(void *state, struct tn_list *ready, tn_time deadline);
+    unsigned (*poll)(void *state, struct tn_worker *me, struct tn_list *ready, tn_time deadline);
 
-    /* May it still make a fibre ready: is anything armed? Any thread. Left out: never. While it may, no deadlock is
-     * claimed, and of idle workers one waits in poll(), if any would. */
+    /* May it still make a fibre ready: is anything armed, or being made? Any thread. Left out: never. While it may, no
+     * deadlock is claimed. */
     bool (*pending)(void *state);
 
-    /* A worker has nothing to do, and is about to say so. True: it shall wait in poll(deadline) in place of parking, and
-     * wake() ends that wait; the core lets one worker of the cluster do so at a time, the others park on their own words.
-     * False or left out: it parks. busy() tells that it is idle no more, or has not become so. Pair: idle/busy. */
-    bool (*idle)(void *state, struct tn_worker *me);
+    /* Is there anything to hear of in poll() for whichever worker is there? Then one of the idle waits in it, in turn. Any
+     * thread. Left out: never. */
+    bool (*wants)(void *state);
+
+    /* A worker has nothing to do, and is about to say so: where it shall wait. Left out: parked. busy() tells that it is
+     * idle no more, or has not become so. Pair: idle/busy. */
+    enum tn_waits_where (*idle)(void *state, struct tn_worker *me);
     void (*busy)(void *state, struct tn_worker *me);
 
-    /* End the wait in poll(). Any thread. Required where idle() can return true. A wake before the wait is
-     * remembered; one too many does no harm. */
-    void (*wake)(void *state);
+    /* End the wait of `who` in poll(). Any thread. Required where idle() can return anything but parked. A wake before
+     * the wait is remembered; one too many does no harm. */
+    void (*wake)(void *state, struct tn_worker *who);
+
+    /* By what it works, where that was decided when the cluster started: results carry it. Left out: there is one way. */
+    const char *(*by)(const void *state);
 };
 
-/* For pollers (io/io.c): the descriptor that was armed with `key` is ready, bit TN_WAY_IN or TN_WAY_OUT of `ways` each; in
+/* For pollers (io/descriptors.c): the descriptor that was armed with `key` is ready, bit TN_WAY_IN or TN_WAY_OUT of `ways` each; in
  * those of `ended` there may be no further event. Fibres of `cl` that wait for it go to `ready`, others are made ready. */
 void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready);
+
+/* Events of `key` are told no more, though nobody has disarmed it: who waits for it arms it anew. */
+void tn_io_unarmed(struct tn_cluster *cl, uint64_t key, struct tn_list *ready);
+
+/* A request is over, with what its call returned, or a negative errno value. Then it is its fibre's, and may be no more. */
+void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t result, struct tn_list *ready);
 
 /* Fibres of `cl` are ready. By a fibre of it that stops soon: the first of them needs no other worker. */
 void tn_ready_soon(struct tn_cluster *cl, struct tn_list *fibres);

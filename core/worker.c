@@ -22,7 +22,7 @@ static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_
             COUNT(w, COUNT_UNPARK);
         if (!s->unborn) {
             if (how == TN_SLOT_POLLING)
-                POLLER->wake(cl->poller);
+                POLLER->wake(cl->poller, &other->pub);
             else
                 tn_unpark(&s->word, 1);
             return;
@@ -77,7 +77,7 @@ void cluster_kick(struct cluster *cl)
         uint32_t how;
         if (tn_idle_take_this(&cl->idle, &w->slot, &how)) {
             if (how == TN_SLOT_POLLING)
-                POLLER->wake(cl->poller);
+                POLLER->wake(cl->poller, &w->pub);
             else
                 tn_unpark(&w->slot.word, 1);
         }
@@ -150,7 +150,7 @@ static __attribute__((noinline)) void look_up(struct worker *w)
     }
     if (POLLER->poll != NULL && w->rounds % POLLER->every == 0) {
         struct tn_list ready = {0};
-        if (POLLER->poll(cl->poller, &ready, 0) != 0) {
+        if (POLLER->poll(cl->poller, &w->pub, &ready, 0) != 0) {
             COUNT(w, COUNT_POLL);
             make_all_ready(w, &ready);
         }
@@ -232,8 +232,7 @@ static __attribute__((noinline)) void steal_in_passing(struct worker *w)
 /* Should an idle worker wait in the poller, and does none? (idle.h, 6) */
 static bool unpolled(struct cluster *cl)
 {
-    return POLLER->wake != NULL && POLLER->pending != NULL && POLLER->pending(cl->poller) &&
-           !tn_idle_polled(&cl->idle);
+    return POLLER->wants != NULL && POLLER->wants(cl->poller) && !tn_idle_polled(&cl->idle);
 }
 
 /* What w leaves undone when it goes to work, does one of the idle have to see to it? Something is ready; nobody is in the
@@ -305,8 +304,9 @@ static struct fibre *search(struct worker *w)
 static void park(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
-    /* One worker at a time waits in the poller, so that a wake-up there reaches the one that it is meant for. */
-    bool polling = POLLER->idle != NULL && POLLER->idle(cl->poller, &w->pub) && tn_idle_poll_begin(&cl->idle);
+    /* In a place that all share one worker waits at a time, so that a wake-up there reaches the one that it is meant for. */
+    enum tn_waits_where where = POLLER->idle != NULL ? POLLER->idle(cl->poller, &w->pub) : TN_WAITS_PARKED;
+    bool turn = where == TN_WAITS_IN_TURN && tn_idle_poll_begin(&cl->idle), polling = turn || where == TN_WAITS_APART;
     if (w->searching) {
         w->searching = false;
         tn_idle_search_end(&cl->idle);
@@ -318,7 +318,7 @@ static void park(struct worker *w)
     tn_room_made(&cl->room);
     enum tn_work work = TN_SCHED(cl)->may_have_work(&w->pub);
     tn_time deadline = tn_timers_earliest(&cl->timers);
-    bool stay = work != TN_WORK_SOME && !must_leave(w) && (polling || !unpolled(cl));
+    bool stay = work != TN_WORK_SOME && !must_leave(w) && (turn || !unpolled(cl));
     struct tn_list ready = {0};
     if (stay) {
         tn_time now = 0;
@@ -333,7 +333,7 @@ static void park(struct worker *w)
             deadline = UINT64_MAX;
         COUNT(w, deadline == UINT64_MAX ? COUNT_PARK : COUNT_WATCH);
         if (polling)
-            POLLER->poll(cl->poller, &ready, deadline);
+            POLLER->poll(cl->poller, &w->pub, &ready, deadline);
         else
             tn_idle_sleep(&w->slot, deadline);
     }
@@ -344,7 +344,7 @@ static void park(struct worker *w)
     w->brief = stay && !woken;
     if (POLLER->busy != NULL)
         POLLER->busy(cl->poller, &w->pub);
-    if (polling)
+    if (turn)
         tn_idle_poll_end(&cl->idle);
     if (ready.head != NULL) /* to be found by this search: nobody else is woken yet */
         make_all_ready(w, &ready);
@@ -393,6 +393,8 @@ void *worker_main(void *worker)
     tn_idle_join(&cl->idle, &w->slot);
     if (TN_SCHED(cl)->worker_join != NULL)
         TN_SCHED(cl)->worker_join(&w->pub);
+    if (POLLER->join != NULL)
+        POLLER->join(cl->poller, &w->pub);
     preempt_begin(w, cl->preempt_us);
     while (!must_leave(w)) {
         struct fibre *f = next_fibre(w, false);
@@ -410,6 +412,11 @@ void *worker_main(void *worker)
         run(w, f);
     }
     preempt_end(w);
+    if (POLLER->leave != NULL) {
+        struct tn_list ready = {0};
+        POLLER->leave(cl->poller, &w->pub, &ready);
+        make_all_ready(w, &ready);
+    }
     if (w->searching) {
         w->searching = false;
         tn_idle_search_end(&cl->idle);

@@ -26,12 +26,19 @@ enum { TN_WAY_IN, TN_WAY_OUT, TN_WAYS };
 /* What a node wants of an event. */
 enum { TN_WAY_KNOWS, TN_WAY_USES };
 
+/* What its poller does for whose turn it is (request.h), and where; NULL: nothing. */
+struct tn_under_way {
+    const struct tn_request *request;
+    void *place;
+};
+
 struct tn_way {
-    struct tn_waits waits;        /* first, as select.h asks; state: the semaphore */
-    tn_mutex turn;                /* whose turn it is holds it */
-    _Atomic(uint32_t) generation; /* written under the lock */
-    _Atomic(bool) ended;          /* under the lock: no edge may follow any more (the peer is gone, an error) */
-    bool dry; /* whose turn it is: the last call has taken all there was, so the next one waits for an edge first */
+    struct tn_waits waits;         /* first, as select.h asks; state: the semaphore */
+    tn_mutex turn;                 /* whose turn it is holds it */
+    _Atomic(uint32_t) generation;  /* written under the lock */
+    _Atomic(bool) ended;           /* under the lock: no edge may follow any more (the peer is gone, an error) */
+    struct tn_under_way under_way; /* written under the lock, by whose turn it is */
+    uint64_t dry; /* whose turn it is: in generation dry - 1 the last call has taken all there was; 0: in none */
 };
 
 static inline uint32_t tn_way_generation(const struct tn_way *w)
@@ -93,7 +100,8 @@ static inline void tn_way_event(struct tn_way *w, uint32_t generation, bool ends
     tn_waitlist_unlock(l);
 }
 
-static inline void tn_way_end(struct tn_way *w, struct tn_claims *claims)
+/* What is under way is to be withdrawn by the caller. */
+static inline struct tn_under_way tn_way_end(struct tn_way *w, struct tn_claims *claims)
 {
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
     atomic_store_explicit(&w->generation, tn_way_generation(w) + 1,
@@ -104,13 +112,21 @@ static inline void tn_way_end(struct tn_way *w, struct tn_claims *claims)
         tn_waitlist_grant(l->ring, claims);
     }
     l->state = 0;
+    struct tn_under_way under_way = w->under_way;
     tn_waitlist_unlock(l);
+    return under_way;
 }
 
-/* By whose turn it is: does the next call wait before it is made? */
-static inline bool tn_way_dry(const struct tn_way *w)
+/* By whose turn it is: does the next call wait for an edge before it is made? */
+static inline bool tn_way_dry(const struct tn_way *w, uint32_t generation)
 {
-    return w->dry && !atomic_load_explicit(&w->ended, memory_order_relaxed); /* relaxed: see tn_way_wait */
+    /* relaxed: see tn_way_wait */
+    return w->dry == (uint64_t)generation + 1 && !atomic_load_explicit(&w->ended, memory_order_relaxed);
+}
+
+static inline void tn_way_dries(struct tn_way *w, uint32_t generation, bool dry)
+{
+    w->dry = dry ? (uint64_t)generation + 1 : 0;
 }
 
 #endif

@@ -1,245 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors: the vector of them, and how a call waits for one (descriptor.h). The vector is the process's, as the numbers
- * are; it grows by parts twice as large as the one before, none of which ever moves or goes.
+ * How a call waits for a descriptor (descriptor.h), or until a poller has made it (request.h).
  */
-#include "io.h"
+#include "descriptors.h"
 
 #include "sync/select.h"
 
 #include <stdlib.h>
-
-struct descriptor {
-    struct tn_way way[TN_WAYS];
-    struct tn_tokenlock lock; /* over becoming known, being armed, being closed; its process is that of all of it */
-    _Atomic(uint32_t) known;  /* written under the lock: IO_KINDS * tn_process() + an io_kind */
-    _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
-    _Atomic(struct cluster *) armed; /* written under the lock: its poller tells events of it; NULL: none does */
-};
-
-/* ---- the vector ---- */
-
-enum { FIRST_PART = 1024, PARTS = 22 };
-
-static _Atomic(struct descriptor *) parts[PARTS];
-
-static struct descriptor *part_at(unsigned i)
-{
-    struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
-    if (__builtin_expect(part == NULL, 0)) {
-        size_t bytes = ((size_t)FIRST_PART << i) * sizeof *part;
-        struct descriptor *mine = tn_map(bytes);
-        if (mine == NULL)
-            return NULL;
-        /* V0: it is zero */
-        if (atomic_compare_exchange_strong_explicit(&parts[i], &part, mine, memory_order_acq_rel,
-                                                    memory_order_acquire))
-            return mine;
-        tn_unmap(mine, bytes);
-    }
-    return part;
-}
-
-static struct descriptor *descriptor_at(int fd)
-{
-    unsigned block = (unsigned)fd / FIRST_PART + 1, i = 31 - (unsigned)__builtin_clz(block);
-    struct descriptor *part = part_at(i);
-    return part != NULL ? part + ((size_t)fd - ((size_t)FIRST_PART << i) + FIRST_PART) : NULL;
-}
-
-/* ---- becoming known, and unknown ---- */
-
-static uint32_t known_as(enum io_kind kind)
-{
-    return IO_KINDS * tn_process() + (uint32_t)kind;
-}
-
-static void let_go(struct tn_claims claims, struct tn_cluster *cl, struct tn_list *ready)
-{
-    for (struct tn_node *node = claims.first, *next; node != NULL; node = next) {
-        struct tn_claimed claimed = node->claimed;
-        next = node->next;
-        atomic_store_explicit(&node->let_go, true, memory_order_release); /* L0 */
-        if (claimed.fibre != NULL && claimed.fibre->cluster == cl)
-            tn_list_push_back(ready, &claimed.fibre->link);
-        else
-            tn_resume(claimed);
-    }
-}
-
-/* Under the lock: nothing is left of its former life. Who waits is no more, or belongs to a parent. */
-static void descriptor_clear(struct descriptor *d)
-{
-    for (unsigned i = 0; i < TN_WAYS; i++) {
-        struct tn_way *w = &d->way[i];
-        uint32_t generation = tn_way_generation(w) + 1;
-        memset(w, 0, sizeof *w);
-        atomic_store_explicit(&w->generation, generation, memory_order_relaxed); /* relaxed: under the lock */
-        tn_mutex_init(&w->turn, &(struct tn_mutex_attr){TN_MUTEX_BATON, TN_MUTEX_NORMAL});
-    }
-    atomic_store_explicit(&d->owner, NULL, memory_order_relaxed); /* relaxed: under the lock */
-    atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: so too */
-}
-
-/* What it is, which is looked at if nobody knows. IO_UNKNOWN, with errno: there is no such descriptor. */
-static __attribute__((noinline)) enum io_kind descriptor_look(struct descriptor *d, int fd)
-{
-    for (unsigned spins = 0;; tn_spin_wait(&spins)) {
-        tn_tokenlock_lock(&d->lock, tn_process());
-        uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
-        enum io_kind kind = known / IO_KINDS == tn_process() ? (enum io_kind)(known % IO_KINDS) : IO_UNKNOWN;
-        if (kind == IO_UNKNOWN && (kind = sys_kind(fd)) != IO_UNKNOWN) {
-            descriptor_clear(d);
-            atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release: all of it */
-        }
-        tn_tokenlock_unlock(&d->lock);
-        if (kind != IO_CLOSING) /* else it will soon be nobody's, or somebody else's */
-            return kind;
-    }
-}
-
-/* NULL, with errno: there is no such descriptor, or no memory. */
-static inline struct descriptor *descriptor_of(int fd, enum io_kind *kind)
-{
-    struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
-    if (d == NULL) {
-        errno = fd >= 0 ? ENOMEM : EBADF;
-        return NULL;
-    }
-    uint32_t known = atomic_load_explicit(&d->known, memory_order_acquire); /* KN0 acquire */
-    *kind = known / IO_KINDS == tn_process() ? (enum io_kind)(known % IO_KINDS) : IO_UNKNOWN;
-    if (__builtin_expect(*kind <= IO_CLOSING, 0))
-        *kind = descriptor_look(d, fd);
-    return *kind != IO_UNKNOWN ? d : NULL;
-}
-
-void io_fresh(int fd, int like)
-{
-    struct descriptor *d = descriptor_at(fd);
-    enum io_kind kind = IO_UNKNOWN;
-    if (d == NULL)
-        return; /* whoever uses it is told */
-    if (like >= 0)
-        descriptor_of(like, &kind);
-    for (unsigned spins = 0;; tn_spin_wait(&spins)) { /* the number's former owner may not have returned yet */
-        tn_tokenlock_lock(&d->lock, tn_process());
-        uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
-        bool closing = known == known_as(IO_CLOSING);
-        if (!closing) {
-            if (known != known_as(IO_UNKNOWN)) { /* it was closed behind our back */
-                struct tn_claims claims = {NULL, NULL};
-                for (unsigned i = 0; i < TN_WAYS; i++)
-                    tn_way_end(&d->way[i], &claims);
-                tn_claims_let_go(claims);
-            }
-            if (kind != IO_UNKNOWN)
-                descriptor_clear(d);
-            atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release */
-        }
-        tn_tokenlock_unlock(&d->lock);
-        if (!closing)
-            return;
-    }
-}
-
-int io_close(int fd, int (*close)(int fd))
-{
-    struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
-    if (d == NULL)
-        return close(fd);
-    tn_tokenlock_lock(&d->lock, tn_process());
-    uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
-    bool used = known / IO_KINDS == tn_process() && known % IO_KINDS > IO_CLOSING;
-    if (used) {
-        atomic_store_explicit(&d->known, known_as(IO_CLOSING), memory_order_relaxed); /* relaxed: under the lock */
-        struct cluster *cl = atomic_load_explicit(&d->armed, memory_order_relaxed);   /* relaxed: so too */
-        if (cl != NULL)
-            binding_poller->disarm(cl->poller, fd);
-    }
-    tn_tokenlock_unlock(&d->lock);
-    if (!used)
-        return close(fd);
-    struct tn_claims claims = {NULL, NULL};
-    for (unsigned i = 0; i < TN_WAYS; i++)
-        tn_way_end(&d->way[i], &claims);
-    tn_claims_let_go(claims);
-    int rc = close(fd), err = errno;
-    tn_tokenlock_lock(&d->lock, tn_process());
-    atomic_store_explicit(&d->known, known_as(IO_UNKNOWN), memory_order_relaxed); /* relaxed: under the lock */
-    tn_tokenlock_unlock(&d->lock);
-    errno = err;
-    return rc;
-}
-
-/* A runtime ends, and no fibre of it runs any more. */
-void io_forget(struct runtime *rt)
-{
-    for (unsigned i = 0; i < PARTS; i++) {
-        struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
-        for (size_t n = 0; part != NULL && n < (size_t)FIRST_PART << i; n++) {
-            struct descriptor *d = &part[n];
-            if (atomic_load_explicit(&d->owner, memory_order_relaxed) != rt) /* relaxed: set by what has ended */
-                continue;
-            tn_tokenlock_lock(&d->lock, tn_process());
-            descriptor_clear(d);
-            tn_tokenlock_unlock(&d->lock);
-        }
-    }
-}
-
-/* ---- events ---- */
-
-static uint64_t key_of(const struct tn_way *w, int fd)
-{
-    return (uint64_t)tn_way_generation(w) << 32 | (uint32_t)fd;
-}
-
-void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready)
-{
-    struct descriptor *d = descriptor_at((int)(uint32_t)key);
-    struct tn_claims claims = {NULL, NULL};
-    for (unsigned i = 0; i < TN_WAYS; i++)
-        if ((ways >> i & 1) != 0)
-            tn_way_event(&d->way[i], (uint32_t)(key >> 32), (ended >> i & 1) != 0, &claims);
-    let_go(claims, cl, ready);
-}
-
-/* By a fibre: from here on its runtime's events reach the descriptor. An errno value. */
-static int descriptor_arm(struct descriptor *d, int fd, unsigned way, uint32_t generation)
-{
-    struct cluster *cl = cluster_of(tn_cluster_self());
-    int rc = 0;
-    if (binding_poller->arm == NULL)
-        return ENOSYS;
-    tn_tokenlock_lock(&d->lock, tn_process());
-    if (tn_way_generation(&d->way[way]) != generation ||
-        atomic_load_explicit(&d->known, memory_order_relaxed) <= known_as(IO_CLOSING)) /* relaxed: under the lock */
-        rc = ECANCELED;
-    else if (atomic_load_explicit(&d->armed, memory_order_relaxed) == NULL) { /* relaxed: so too */
-        rc = binding_poller->arm(cl->poller, fd, key_of(&d->way[way], fd));
-        if (rc == 0)
-            atomic_store_explicit(&d->armed, cl, memory_order_relaxed); /* relaxed: so too */
-    }
-    tn_tokenlock_unlock(&d->lock);
-    return rc;
-}
-
-static inline bool descriptor_armed(struct descriptor *d)
-{
-    return atomic_load_explicit(&d->armed, memory_order_relaxed) !=
-           NULL; /* relaxed: it stays so until it is closed */
-}
-
-/* Do the fibres of rt wait for it, and no other's? */
-static bool descriptor_owned(struct descriptor *d, struct runtime *rt)
-{
-    struct runtime *owner = atomic_load_explicit(&d->owner, memory_order_relaxed); /* relaxed: compared only */
-    return owner == rt || (owner == NULL && (atomic_compare_exchange_strong_explicit(
-                                                 &d->owner, &owner, rt, memory_order_relaxed, memory_order_relaxed) ||
-                                             owner == rt));
-}
-
-/* ---- calls ---- */
 
 static bool would_block(void)
 {
@@ -304,12 +71,45 @@ static ssize_t thread_do(struct tn_way *w, int fd, unsigned way, io_call *call, 
     return n;
 }
 
+static __attribute__((noinline)) int perform(void *unused, struct tn_request *rq, void **place)
+{
+    struct worker *self = tn_self();
+    (void)unused;
+    return binding_poller->perform(cluster_of(self->pub.cluster)->poller, &self->pub, rq, place);
+}
+
+/* By the fibre whose turn it is: the poller makes the call. EAGAIN: it does not, and the fibre is to make it. */
+static ssize_t request_do(struct tn_way *w, uint32_t generation, struct tn_request *rq, tn_time deadline,
+                          tn_token *token)
+{
+    for (;;) {
+        int rc = tn_request_begin(w, generation, rq, perform, NULL);
+        if (rc != 0)
+            return failed(rc == ECANCELED ? rc : EAGAIN);
+        rc = tn_request_wait(rq, deadline, token);
+        if (rc != 0) {
+            bool masked = tn_cancel_mask(true); /* the request and its buffer are here */
+            do
+                binding_poller->withdraw(w->under_way.place, rq);
+            while (tn_request_wait(rq, tn_now() + TN_LOOK_NS, NULL) != 0);
+            tn_cancel_mask(masked);
+        }
+        bool closed = tn_request_end(w, generation);
+        if (rq->result >= 0)
+            return rq->result;
+        if (rq->result != -ECANCELED && rq->result != -EINTR)
+            return failed((int)-rq->result);
+        if (closed || rc != 0) /* else its worker has left, say */
+            return failed(closed ? ECANCELED : rc);
+    }
+}
+
 /* By the fibre whose turn it is. */
 static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call, void *arg,
                        size_t asked, tn_time deadline, tn_token *token)
 {
     struct tn_way *w = &d->way[way];
-    bool waits = tn_way_dry(w), called = false, late = false;
+    bool waits = tn_way_dry(w, generation), called = false, late = false;
     if (tn_way_generation(w) != generation)
         return failed(ECANCELED);
     if (!waits)
@@ -326,7 +126,7 @@ static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t gene
         bool armed = descriptor_armed(d);
         ssize_t n = attempt(fd, call, arg);
         called = true;
-        w->dry = armed && n > 0 && (size_t)n < asked;
+        tn_way_dries(w, generation, armed && n > 0 && (size_t)n < asked);
         if (n >= 0 || !would_block())
             return n;
         if (late)
@@ -356,7 +156,8 @@ static ssize_t file_do(int fd, io_call *call, void *arg)
     return rc == 0 ? b.n : failed(rc);
 }
 
-ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, size_t asked, tn_time deadline, tn_token *token)
+ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request *rq, size_t asked, tn_time deadline,
+              tn_token *token)
 {
     enum io_kind kind;
     struct descriptor *d = descriptor_of(fd, &kind);
@@ -373,7 +174,12 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, size_t asked, tn_t
     int rc = tn_mutex_lock_until(&d->way[way].turn, deadline, token);
     if (rc != 0)
         return failed(rc);
-    ssize_t n = turn_do(d, fd, way, generation, call, arg, kind == IO_STREAM ? asked : 0, deadline, token);
+    ssize_t n = -1;
+    errno = EAGAIN;
+    if (rq != NULL && binding_poller->perform != NULL)
+        n = request_do(&d->way[way], generation, rq, deadline, token);
+    if (n < 0 && (would_block() || errno == EALREADY || errno == EINPROGRESS))
+        n = turn_do(d, fd, way, generation, call, arg, kind == IO_STREAM ? asked : 0, deadline, token);
     tn_mutex_unlock(&d->way[way].turn);
     return n;
 }
@@ -382,7 +188,7 @@ TN_API ssize_t tn_io(int fd, int way, io_call *call, void *arg, tn_time deadline
 {
     if (way != TN_IO_IN && way != TN_IO_OUT)
         return failed(EINVAL);
-    return io_do(fd, (unsigned)way, call, arg, 0, deadline, token);
+    return io_do(fd, (unsigned)way, call, arg, NULL, 0, deadline, token);
 }
 
 /* ---- arms of tn_select ---- */
@@ -407,8 +213,7 @@ static bool take(struct tn_arm *arm, unsigned way)
         arm->rc = d == &no_descriptor ? EBADF : self == NULL ? EPERM : EBUSY;
         return true;
     }
-    /* relaxed: a file stays one until it is closed */
-    bool file = atomic_load_explicit(&d->known, memory_order_relaxed) == known_as(IO_FILE);
+    bool file = descriptor_is_file(d);
     arm->rc = file ? 0 : descriptor_arm(d, fd, way, tn_way_generation(w));
     return file || arm->rc != 0 || sys_ready(fd, way, 0);
 }

@@ -6,7 +6,7 @@
 #define TN_IO_IO_H
 
 #include "internal.h"
-#include "descriptor.h"
+#include "request.h"
 
 #include "tenter_io.h"
 
@@ -22,8 +22,10 @@ enum io_kind {
 
 typedef ssize_t io_call(int fd, void *arg);
 
-/* A call as tn_io makes it; `asked`: how many bytes it wants, 0: it is not known. */
-ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, size_t asked, tn_time deadline, tn_token *token);
+/* A call as tn_io makes it; `rq`: how a poller is to make it, which may then rather do so, NULL: none can. `asked`: how many
+ * bytes it wants, 0: it is not known. */
+ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request *rq, size_t asked, tn_time deadline,
+              tn_token *token);
 
 /* A number that has just come from the kernel, of the kind of `like` (-1: to be looked at). */
 void io_fresh(int fd, int like);

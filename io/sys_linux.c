@@ -47,43 +47,41 @@ bool sys_ready(int fd, unsigned way, tn_time until)
 
 /* ---- what transfers ---- */
 
-/* The arguments of all of them. */
+/* The arguments of all of them: as a poller makes the call (request.h), and as it is made here. */
 struct transfer {
-    union {
-        void *to;
-        const void *from;
-    } data;
-    size_t n;
-    int flags;
-    union {
-        struct sockaddr *from;
-        const struct sockaddr *to;
-    } address;
-    socklen_t *length, size;
+    struct tn_request rq; /* first */
+    socklen_t size;       /* of the address, as it was given */
 };
+
+static ssize_t transfer(int fd, unsigned way, io_call *call, struct transfer t, size_t asked, tn_time deadline,
+                        tn_token *token)
+{
+    t.rq.fd = fd;
+    return io_do(fd, way, call, &t, &t.rq, asked, deadline, token);
+}
 
 static ssize_t call_read(int fd, void *arg)
 {
-    struct transfer *t = arg;
-    return read(fd, t->data.to, t->n);
+    struct tn_request *rq = arg;
+    return read(fd, rq->data, rq->n);
 }
 
 TN_API ssize_t tn_read_until(int fd, void *to, size_t n, tn_time deadline, tn_token *token)
 {
-    struct transfer t = {.data.to = to, .n = n};
-    return io_do(fd, TN_WAY_IN, call_read, &t, n, deadline, token);
+    struct transfer t = {{.kind = TN_REQUEST_READ, .data = to, .n = n}, 0};
+    return transfer(fd, TN_WAY_IN, call_read, t, n, deadline, token);
 }
 
 static ssize_t call_write(int fd, void *arg)
 {
-    struct transfer *t = arg;
-    return write(fd, t->data.from, t->n);
+    struct tn_request *rq = arg;
+    return write(fd, rq->data, rq->n);
 }
 
 TN_API ssize_t tn_write_until(int fd, const void *from, size_t n, tn_time deadline, tn_token *token)
 {
-    struct transfer t = {.data.from = from, .n = n};
-    return io_do(fd, TN_WAY_OUT, call_write, &t, n, deadline, token);
+    struct transfer t = {{.kind = TN_REQUEST_WRITE, .data = (void *)(uintptr_t)from, .n = n}, 0};
+    return transfer(fd, TN_WAY_OUT, call_write, t, n, deadline, token);
 }
 
 static size_t bytes_of(const struct iovec *v, size_t n)
@@ -96,92 +94,107 @@ static size_t bytes_of(const struct iovec *v, size_t n)
 
 static ssize_t call_readv(int fd, void *arg)
 {
-    struct transfer *t = arg;
-    return readv(fd, t->data.from, t->flags);
+    struct tn_request *rq = arg;
+    return readv(fd, rq->data, (int)rq->n);
+}
+
+static size_t vectors(int n)
+{
+    return n > 0 ? (size_t)n : 0;
 }
 
 TN_API ssize_t tn_readv_until(int fd, const struct iovec *to, int n, tn_time deadline, tn_token *token)
 {
-    struct transfer t = {.data.from = to, .flags = n};
-    return io_do(fd, TN_WAY_IN, call_readv, &t, n > 0 ? bytes_of(to, (size_t)n) : 0, deadline, token);
+    struct transfer t = {{.kind = TN_REQUEST_READV, .data = (void *)(uintptr_t)to, .n = (size_t)n}, 0};
+    return transfer(fd, TN_WAY_IN, call_readv, t, bytes_of(to, vectors(n)), deadline, token);
 }
 
 static ssize_t call_writev(int fd, void *arg)
 {
-    struct transfer *t = arg;
-    return writev(fd, t->data.from, t->flags);
+    struct tn_request *rq = arg;
+    return writev(fd, rq->data, (int)rq->n);
 }
 
 TN_API ssize_t tn_writev_until(int fd, const struct iovec *from, int n, tn_time deadline, tn_token *token)
 {
-    struct transfer t = {.data.from = from, .flags = n};
-    return io_do(fd, TN_WAY_OUT, call_writev, &t, n > 0 ? bytes_of(from, (size_t)n) : 0, deadline, token);
+    struct transfer t = {{.kind = TN_REQUEST_WRITEV, .data = (void *)(uintptr_t)from, .n = (size_t)n}, 0};
+    return transfer(fd, TN_WAY_OUT, call_writev, t, bytes_of(from, vectors(n)), deadline, token);
 }
 
-static ssize_t call_recvfrom(int fd, void *arg)
+static ssize_t call_recv(int fd, void *arg)
 {
-    struct transfer *t = arg;
-    if (t->length != NULL)
-        *t->length = t->size; /* as it was given, also when called again */
-    return recvfrom(fd, t->data.to, t->n, t->flags, t->address.from, t->length);
-}
-
-TN_API ssize_t tn_recvfrom_until(int fd, void *to, size_t n, int flags, struct sockaddr *address, socklen_t *length,
-                                 tn_time deadline, tn_token *token)
-{
-    struct transfer t = {
-        .data.to = to, .n = n, .flags = flags | MSG_DONTWAIT, .address.from = address, .length = length};
-    t.size = length != NULL ? *length : 0;
-    return io_do(fd, TN_WAY_IN, call_recvfrom, &t, flags == 0 ? n : 0, deadline, token);
+    struct tn_request *rq = arg;
+    return recvfrom(fd, rq->data, rq->n, rq->flags | MSG_DONTWAIT, NULL, NULL);
 }
 
 TN_API ssize_t tn_recv_until(int fd, void *to, size_t n, int flags, tn_time deadline, tn_token *token)
 {
-    return tn_recvfrom_until(fd, to, n, flags, NULL, NULL, deadline, token);
+    struct transfer t = {{.kind = TN_REQUEST_RECV, .data = to, .n = n, .flags = flags & ~MSG_DONTWAIT}, 0};
+    return transfer(fd, TN_WAY_IN, call_recv, t, flags == 0 ? n : 0, deadline, token);
 }
 
-static ssize_t call_sendto(int fd, void *arg)
+static ssize_t call_send(int fd, void *arg)
 {
-    struct transfer *t = arg;
-    return sendto(fd, t->data.from, t->n, t->flags, t->address.to, t->size);
+    struct tn_request *rq = arg;
+    return sendto(fd, rq->data, rq->n, rq->flags | MSG_DONTWAIT, NULL, 0);
+}
+
+TN_API ssize_t tn_send_until(int fd, const void *from, size_t n, int flags, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {
+        {.kind = TN_REQUEST_SEND, .data = (void *)(uintptr_t)from, .n = n, .flags = flags & ~MSG_DONTWAIT}, 0};
+    return transfer(fd, TN_WAY_OUT, call_send, t, n, deadline, token);
+}
+
+/* With an address they are made as a message; what is told of the address is told as they do. */
+TN_API ssize_t tn_recvfrom_until(int fd, void *to, size_t n, int flags, struct sockaddr *address, socklen_t *length,
+                                 tn_time deadline, tn_token *token)
+{
+    if (address == NULL)
+        return tn_recv_until(fd, to, n, flags, deadline, token);
+    struct iovec v = {to, n};
+    struct msghdr m = {.msg_name = address, .msg_namelen = *length, .msg_iov = &v, .msg_iovlen = 1};
+    ssize_t got = tn_recvmsg_until(fd, &m, flags, deadline, token);
+    if (got >= 0)
+        *length = m.msg_namelen;
+    return got;
 }
 
 TN_API ssize_t tn_sendto_until(int fd, const void *from, size_t n, int flags, const struct sockaddr *address,
                                socklen_t length, tn_time deadline, tn_token *token)
 {
-    struct transfer t = {
-        .data.from = from, .n = n, .flags = flags | MSG_DONTWAIT, .address.to = address, .size = length};
-    return io_do(fd, TN_WAY_OUT, call_sendto, &t, n, deadline, token);
-}
-
-TN_API ssize_t tn_send_until(int fd, const void *from, size_t n, int flags, tn_time deadline, tn_token *token)
-{
-    return tn_sendto_until(fd, from, n, flags, NULL, 0, deadline, token);
+    if (address == NULL)
+        return tn_send_until(fd, from, n, flags, deadline, token);
+    struct iovec v = {(void *)(uintptr_t)from, n};
+    struct msghdr m = {.msg_name = (void *)(uintptr_t)address, .msg_namelen = length, .msg_iov = &v, .msg_iovlen = 1};
+    return tn_sendmsg_until(fd, &m, flags, deadline, token);
 }
 
 static ssize_t call_recvmsg(int fd, void *arg)
 {
-    struct transfer *t = arg;
-    return recvmsg(fd, t->data.to, t->flags);
+    struct tn_request *rq = arg;
+    return recvmsg(fd, rq->data, rq->flags | MSG_DONTWAIT);
 }
 
 TN_API ssize_t tn_recvmsg_until(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
 {
-    struct transfer t = {.data.to = message, .flags = flags | MSG_DONTWAIT};
-    return io_do(fd, TN_WAY_IN, call_recvmsg, &t, flags == 0 ? bytes_of(message->msg_iov, message->msg_iovlen) : 0,
-                 deadline, token);
+    struct transfer t = {{.kind = TN_REQUEST_RECVMSG, .data = message, .flags = flags & ~MSG_DONTWAIT}, 0};
+    return transfer(fd, TN_WAY_IN, call_recvmsg, t, flags == 0 ? bytes_of(message->msg_iov, message->msg_iovlen) : 0,
+                    deadline, token);
 }
 
 static ssize_t call_sendmsg(int fd, void *arg)
 {
-    struct transfer *t = arg;
-    return sendmsg(fd, t->data.from, t->flags);
+    struct tn_request *rq = arg;
+    return sendmsg(fd, rq->data, rq->flags | MSG_DONTWAIT);
 }
 
 TN_API ssize_t tn_sendmsg_until(int fd, const struct msghdr *message, int flags, tn_time deadline, tn_token *token)
 {
-    struct transfer t = {.data.from = message, .flags = flags | MSG_DONTWAIT};
-    return io_do(fd, TN_WAY_OUT, call_sendmsg, &t, bytes_of(message->msg_iov, message->msg_iovlen), deadline, token);
+    struct transfer t = {
+        {.kind = TN_REQUEST_SENDMSG, .data = (void *)(uintptr_t)message, .flags = flags & ~MSG_DONTWAIT}, 0};
+    return transfer(fd, TN_WAY_OUT, call_sendmsg, t, bytes_of(message->msg_iov, message->msg_iovlen), deadline,
+                    token);
 }
 
 struct from_file {
@@ -199,7 +212,7 @@ static ssize_t call_sendfile(int fd, void *arg)
 TN_API ssize_t tn_sendfile_until(int to, int from, off_t *offset, size_t n, tn_time deadline, tn_token *token)
 {
     struct from_file f = {from, offset, n};
-    return io_do(to, TN_WAY_OUT, call_sendfile, &f, 0, deadline, token);
+    return io_do(to, TN_WAY_OUT, call_sendfile, &f, NULL, 0, deadline, token);
 }
 
 /* ---- connections ---- */
@@ -232,37 +245,41 @@ static ssize_t call_accept(int fd, void *arg)
     struct transfer *t = arg;
     int rc;
     do {
-        if (t->length != NULL)
-            *t->length = t->size;
-        rc = accept4(fd, t->address.from, t->length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (t->rq.length != NULL)
+            *(socklen_t *)t->rq.length = t->size;
+        rc = accept4(fd, t->rq.data, t->rq.length, t->rq.flags);
     } while (rc < 0 && given_up(errno));
     return rc;
 }
 
 TN_API int tn_accept_until(int fd, struct sockaddr *address, socklen_t *length, tn_time deadline, tn_token *token)
 {
-    struct transfer t = {.address.from = address, .length = length, .size = length != NULL ? *length : 0};
+    struct transfer t = {{.kind = TN_REQUEST_ACCEPT, .data = address, .length = length},
+                         length != NULL ? *length : 0};
     unsigned times = 0;
     ssize_t got;
-    do
-        got = io_do(fd, TN_WAY_IN, call_accept, &t, 0, deadline, token);
-    while (got < 0 && exhausted(errno) && again_later(&times, deadline, token));
+    t.rq.flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+    do {
+        if (length != NULL)
+            *length = t.size;
+        got = transfer(fd, TN_WAY_IN, call_accept, t, 0, deadline, token);
+    } while (got < 0 && (given_up(errno) || (exhausted(errno) && again_later(&times, deadline, token))));
     if (got >= 0)
         io_fresh((int)got, fd);
     return (int)got;
 }
 
 struct connection {
-    const struct sockaddr *address;
-    socklen_t length;
-    bool full; /* the other side takes no more just now, and nothing will tell when it does (AF_UNIX) */
+    struct tn_request rq; /* first */
+    bool full;            /* the other side takes no more just now, and nothing will tell when it does (AF_UNIX) */
 };
 
 static ssize_t call_connect(int fd, void *arg)
 {
     struct connection *c = arg;
-    int rc = connect(fd, c->address, c->length);
-    c->full = rc < 0 && errno == EAGAIN && c->address->sa_family == AF_UNIX;
+    const struct sockaddr *address = c->rq.data;
+    int rc = connect(fd, address, (socklen_t)c->rq.n);
+    c->full = rc < 0 && errno == EAGAIN && address->sa_family == AF_UNIX;
     if (c->full)
         errno = ECONNREFUSED;
     else if (rc < 0 && (errno == EINPROGRESS || errno == EALREADY || errno == EINTR))
@@ -273,11 +290,13 @@ static ssize_t call_connect(int fd, void *arg)
 TN_API int tn_connect_until(int fd, const struct sockaddr *address, socklen_t length, tn_time deadline,
                             tn_token *token)
 {
-    struct connection c = {address, length, false};
+    struct connection c = {{.kind = TN_REQUEST_CONNECT, .fd = fd, .data = (void *)(uintptr_t)address, .n = length},
+                           false};
+    struct tn_request *rq = address->sa_family != AF_UNIX ? &c.rq : NULL; /* which is as soon told that it is full */
     unsigned times = 0;
     ssize_t rc;
     do
-        rc = io_do(fd, TN_WAY_OUT, call_connect, &c, 0, deadline, token);
+        rc = io_do(fd, TN_WAY_OUT, call_connect, &c, rq, 0, deadline, token);
     while (rc < 0 && c.full && again_later(&times, deadline, token));
     if (rc < 0 && c.full && errno == ECONNREFUSED)
         errno = ETIMEDOUT;

@@ -31,6 +31,7 @@ VARIANTS: dict[str, list[str]] = {
     "lock-park": ["-Dlock=park", "-Dmutex=baton"],
     "poller-fibre": ["-Dpoller=fibre"],
     "poller-thread": ["-Dpoller=thread"],
+    "poller-uring": ["-Dpoller=uring"],
     "observe-off": ["-Dobserve=off"],
     "several": ["-Dschedulers=fifo,lifo,hybrid,sharded,multiq,staged,pushing,skeleton,yields"],
     "plugin": ["-Dschedulers=plugin,fifo"],

@@ -72,10 +72,10 @@ static inline int tn_epoll_arm(struct tn_epoll *e, int fd, uint64_t key)
     return 0;
 }
 
-static inline void tn_epoll_disarm(struct tn_epoll *e, int fd)
+static inline void tn_epoll_disarm(struct tn_epoll *e, uint64_t key)
 {
     struct epoll_event none = {0};
-    epoll_ctl(e->fd, EPOLL_CTL_DEL, fd, &none);
+    epoll_ctl(e->fd, EPOLL_CTL_DEL, (int)(uint32_t)key, &none);
     atomic_fetch_sub_explicit(&e->armed, 1, memory_order_release); /* EP0 release: so too */
 }
 
@@ -89,6 +89,14 @@ static inline void tn_epoll_wake(struct tn_epoll *e)
 {
     uint64_t one = 1;
     (void)!write(e->wakes, &one, sizeof one);
+}
+
+/* Of a descriptor, what epoll_wait or poll told of it. */
+static inline void tn_epoll_tell(struct tn_cluster *cl, uint64_t key, uint32_t what, struct tn_list *ready)
+{
+    bool gone = (what & (EPOLLHUP | EPOLLERR)) != 0, last = gone || (what & (EPOLLRDHUP | EPOLLPRI)) != 0;
+    bool in = last || (what & EPOLLIN) != 0, out = gone || (what & EPOLLOUT) != 0;
+    tn_io_event(cl, key, (unsigned)in | (unsigned)out << 1, (unsigned)last | (unsigned)gone << 1, ready);
 }
 
 /* Wait until `deadline`; 0: only look. Returns how many events came; fibres that they wake go to `ready`. */
@@ -105,16 +113,12 @@ static inline int tn_epoll_collect(struct tn_epoll *e, tn_time deadline, struct 
                        : left > 3600000000000 ? 3600000
                                               : (int)((left + 999999) / 1000000));
     for (int i = 0; i < n; i++) {
-        uint32_t what = events[i].events;
-        bool gone = (what & (EPOLLHUP | EPOLLERR)) != 0, last = gone || (what & (EPOLLRDHUP | EPOLLPRI)) != 0;
-        bool in = last || (what & EPOLLIN) != 0, out = gone || (what & EPOLLOUT) != 0;
         uint64_t woken;
         if (events[i].data.u64 == TN_EPOLL_WAKES) {
             if (deadline != 0)
                 (void)!read(e->wakes, &woken, sizeof woken);
         } else
-            tn_io_event(e->cl, events[i].data.u64, (unsigned)in | (unsigned)out << 1,
-                        (unsigned)last | (unsigned)gone << 1, ready);
+            tn_epoll_tell(e->cl, events[i].data.u64, events[i].events, ready);
     }
     return n;
 }

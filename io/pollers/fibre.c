@@ -139,14 +139,15 @@ static void fibre_close(struct tn_cluster *cl, void *state)
 
 /* ---- descriptors ---- */
 
-static int fibre_arm(void *state, int fd, uint64_t key)
+static int fibre_arm(void *state, struct tn_worker *me, int fd, uint64_t key, void **place)
 {
-    return tn_epoll_arm(&((struct fibre_poller *)state)->epoll, fd, key);
+    (void)me;
+    return tn_epoll_arm(*place = &((struct fibre_poller *)state)->epoll, fd, key);
 }
 
-static void fibre_disarm(void *state, int fd)
+static void fibre_disarm(void *place, uint64_t key)
 {
-    tn_epoll_disarm(&((struct fibre_poller *)state)->epoll, fd);
+    tn_epoll_disarm(place, key);
 }
 
 static bool fibre_pending(void *state)
@@ -154,8 +155,9 @@ static bool fibre_pending(void *state)
     return tn_epoll_pending(&((struct fibre_poller *)state)->epoll);
 }
 
-static unsigned fibre_poll(void *state, struct tn_list *ready, tn_time deadline)
+static unsigned fibre_poll(void *state, struct tn_worker *me, struct tn_list *ready, tn_time deadline)
 {
+    (void)me;
     struct fibre_poller *p = state;
     if (tn_epoll_pending(&p->epoll))
         tn_epoll_collect(&p->epoll, deadline, ready);

@@ -86,18 +86,20 @@ static void thread_close(struct tn_cluster *cl, void *state)
     tn_epoll_close(&((struct thread_poller *)state)->epoll);
 }
 
-static int thread_arm(void *state, int fd, uint64_t key)
+static int thread_arm(void *state, struct tn_worker *me, int fd, uint64_t key, void **place)
 {
-    return tn_epoll_arm(&((struct thread_poller *)state)->epoll, fd, key);
+    (void)me;
+    return tn_epoll_arm(*place = &((struct thread_poller *)state)->epoll, fd, key);
 }
 
-static void thread_disarm(void *state, int fd)
+static void thread_disarm(void *place, uint64_t key)
 {
-    tn_epoll_disarm(&((struct thread_poller *)state)->epoll, fd);
+    tn_epoll_disarm(place, key);
 }
 
-static unsigned thread_poll(void *state, struct tn_list *ready, tn_time deadline)
+static unsigned thread_poll(void *state, struct tn_worker *me, struct tn_list *ready, tn_time deadline)
 {
+    (void)me;
     struct thread_poller *p = state;
     if (tn_epoll_pending(&p->epoll))
         tn_epoll_collect(&p->epoll, deadline, ready);
@@ -109,13 +111,13 @@ static bool thread_pending(void *state)
     return tn_epoll_pending(&((struct thread_poller *)state)->epoll);
 }
 
-static bool thread_idle(void *state, struct tn_worker *me)
+static enum tn_waits_where thread_idle(void *state, struct tn_worker *me)
 {
     struct thread_poller *p = state;
     (void)me;
     if (p->mode >= THREAD_OPPORTUNISTIC)
         tn_opportunity_idle(&p->opportunity);
-    return false;
+    return TN_WAITS_PARKED;
 }
 
 static void thread_busy(void *state, struct tn_worker *me)

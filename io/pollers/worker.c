@@ -37,17 +37,18 @@ static void worker_poller_close(struct tn_cluster *cl, void *state)
     tn_epoll_close(state);
 }
 
-static int worker_poller_arm(void *state, int fd, uint64_t key)
+static int worker_poller_arm(void *state, struct tn_worker *me, int fd, uint64_t key, void **place)
 {
-    int rc = tn_epoll_arm(state, fd, key);
+    (void)me;
+    int rc = tn_epoll_arm(*place = state, fd, key);
     if (rc == 0)
         tn_notify(((struct tn_epoll *)state)->cl); /* if nobody waits in the poller, one of the idle ones is to */
     return rc;
 }
 
-static void worker_poller_disarm(void *state, int fd)
+static void worker_poller_disarm(void *place, uint64_t key)
 {
-    tn_epoll_disarm(state, fd);
+    tn_epoll_disarm(place, key);
 }
 
 static bool worker_poller_pending(void *state)
@@ -55,21 +56,24 @@ static bool worker_poller_pending(void *state)
     return tn_epoll_pending(state);
 }
 
-static unsigned worker_poller_poll(void *state, struct tn_list *ready, tn_time deadline)
+static unsigned worker_poller_poll(void *state, struct tn_worker *me, struct tn_list *ready, tn_time deadline)
 {
+    (void)me;
     if (deadline != 0 || worker_poller_pending(state))
         tn_epoll_collect(state, deadline, ready);
     return (unsigned)ready->count;
 }
 
-static bool worker_poller_idle(void *state, struct tn_worker *me)
+static enum tn_waits_where worker_poller_idle(void *state, struct tn_worker *me)
 {
     (void)me;
-    return ((struct worker_poller *)state)->always || worker_poller_pending(state);
+    bool polls = ((struct worker_poller *)state)->always || worker_poller_pending(state);
+    return polls ? TN_WAITS_IN_TURN : TN_WAITS_PARKED;
 }
 
-static void worker_poller_wake(void *state)
+static void worker_poller_wake(void *state, struct tn_worker *who)
 {
+    (void)who;
     tn_epoll_wake(state);
 }
 
@@ -86,6 +90,7 @@ const struct tn_poller tn_poller_worker = {
     .every = 1,
     .poll = worker_poller_poll,
     .pending = worker_poller_pending,
+    .wants = worker_poller_pending,
     .idle = worker_poller_idle,
     .wake = worker_poller_wake,
 };

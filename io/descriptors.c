@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptors: the vector of them, how they become known and are closed, and how events reach them. The vector is the
+ * process's, as the numbers are; it grows by parts twice as large as the one before, none of which ever moves or goes.
+ */
+#include "descriptors.h"
+
+/* ---- the vector ---- */
+
+enum { FIRST_PART = 1024, PARTS = 22 };
+
+static _Atomic(struct descriptor *) parts[PARTS];
+
+static struct descriptor *part_at(unsigned i)
+{
+    struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
+    if (__builtin_expect(part == NULL, 0)) {
+        size_t bytes = ((size_t)FIRST_PART << i) * sizeof *part;
+        struct descriptor *mine = tn_map(bytes);
+        if (mine == NULL)
+            return NULL;
+        /* V0: it is zero */
+        if (atomic_compare_exchange_strong_explicit(&parts[i], &part, mine, memory_order_acq_rel,
+                                                    memory_order_acquire))
+            return mine;
+        tn_unmap(mine, bytes);
+    }
+    return part;
+}
+
+static struct descriptor *descriptor_at(int fd)
+{
+    unsigned block = (unsigned)fd / FIRST_PART + 1, i = 31 - (unsigned)__builtin_clz(block);
+    struct descriptor *part = part_at(i);
+    return part != NULL ? part + ((size_t)fd - ((size_t)FIRST_PART << i) + FIRST_PART) : NULL;
+}
+
+/* ---- becoming known, and unknown ---- */
+
+static uint32_t known_as(enum io_kind kind)
+{
+    return IO_KINDS * tn_process() + (uint32_t)kind;
+}
+
+static void let_go(struct tn_claims claims, struct tn_cluster *cl, struct tn_list *ready)
+{
+    for (struct tn_node *node = claims.first, *next; node != NULL; node = next) {
+        struct tn_claimed claimed = node->claimed;
+        next = node->next;
+        atomic_store_explicit(&node->let_go, true, memory_order_release); /* L0 */
+        if (claimed.fibre != NULL && claimed.fibre->cluster == cl)
+            tn_list_push_back(ready, &claimed.fibre->link);
+        else
+            tn_resume(claimed);
+    }
+}
+
+/* Under the lock: nothing is left of its former life. Whoever waited, or had its turn, is no more, or belongs to a parent. */
+static void descriptor_clear(struct descriptor *d)
+{
+    for (unsigned i = 0; i < TN_WAYS; i++) {
+        struct tn_way *w = &d->way[i];
+        uint32_t generation = tn_way_generation(w) + 1;
+        memset(w, 0, sizeof *w);
+        atomic_store_explicit(&w->generation, generation, memory_order_relaxed); /* relaxed: under the lock */
+        tn_mutex_init(&w->turn, &(struct tn_mutex_attr){TN_MUTEX_BATON, TN_MUTEX_NORMAL});
+    }
+    atomic_store_explicit(&d->owner, NULL, memory_order_relaxed); /* relaxed: under the lock */
+    atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: so too */
+    d->former = NULL;
+}
+
+/* Under the lock: the number is somebody else's from now on. Who used it before has been told, but may have yet to run: the
+ * turns pass from it to who comes next. */
+static void descriptor_renew(struct descriptor *d, uint32_t known)
+{
+    struct runtime *owner = atomic_load_explicit(&d->owner, memory_order_relaxed); /* relaxed: under the lock */
+    if (known / IO_KINDS != tn_process()) {
+        descriptor_clear(d);
+        return;
+    }
+    d->former = owner != NULL ? owner : d->former;
+    atomic_store_explicit(&d->owner, NULL, memory_order_relaxed); /* relaxed: under the lock */
+    atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: so too */
+}
+
+static uint64_t key_of(const struct tn_way *w, int fd)
+{
+    return (uint64_t)tn_way_generation(w) << 32 | (uint32_t)fd;
+}
+
+/* Under the lock, before its ways are ended. */
+static void descriptor_disarm(struct descriptor *d, int fd)
+{
+    void *place = atomic_load_explicit(&d->armed, memory_order_relaxed); /* relaxed: under the lock */
+    if (place != NULL)
+        binding_poller->disarm(place, key_of(&d->way[TN_WAY_IN], fd));
+    atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: so too */
+}
+
+static void ways_end(struct descriptor *d)
+{
+    struct tn_claims claims = {NULL, NULL};
+    for (unsigned i = 0; i < TN_WAYS; i++) {
+        struct tn_under_way under_way = tn_way_end(&d->way[i], &claims);
+        if (under_way.request != NULL)
+            binding_poller->withdraw(under_way.place, under_way.request);
+    }
+    tn_claims_let_go(claims);
+}
+
+/* What it is, which is looked at if nobody knows. IO_UNKNOWN, with errno: there is no such descriptor. */
+static __attribute__((noinline)) enum io_kind descriptor_look(struct descriptor *d, int fd)
+{
+    for (unsigned spins = 0;; tn_spin_wait(&spins)) {
+        tn_tokenlock_lock(&d->lock, tn_process());
+        uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
+        enum io_kind kind = known / IO_KINDS == tn_process() ? (enum io_kind)(known % IO_KINDS) : IO_UNKNOWN;
+        if (kind == IO_UNKNOWN && (kind = sys_kind(fd)) != IO_UNKNOWN) {
+            descriptor_renew(d, known);
+            atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release: all of it */
+        }
+        tn_tokenlock_unlock(&d->lock);
+        if (kind != IO_CLOSING) /* else it will soon be nobody's, or somebody else's */
+            return kind;
+    }
+}
+
+struct descriptor *descriptor_of(int fd, enum io_kind *kind)
+{
+    struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
+    if (d == NULL) {
+        errno = fd >= 0 ? ENOMEM : EBADF;
+        return NULL;
+    }
+    uint32_t known = atomic_load_explicit(&d->known, memory_order_acquire); /* KN0 acquire */
+    *kind = known / IO_KINDS == tn_process() ? (enum io_kind)(known % IO_KINDS) : IO_UNKNOWN;
+    if (__builtin_expect(*kind <= IO_CLOSING, 0))
+        *kind = descriptor_look(d, fd);
+    return *kind != IO_UNKNOWN ? d : NULL;
+}
+
+void io_fresh(int fd, int like)
+{
+    struct descriptor *d = descriptor_at(fd);
+    enum io_kind kind = IO_UNKNOWN;
+    if (d == NULL)
+        return; /* whoever uses it is told */
+    if (like >= 0)
+        descriptor_of(like, &kind);
+    for (unsigned spins = 0;; tn_spin_wait(&spins)) { /* the number's former owner may not have returned yet */
+        tn_tokenlock_lock(&d->lock, tn_process());
+        uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
+        bool closing = known == known_as(IO_CLOSING);
+        if (!closing) {
+            if (known / IO_KINDS == tn_process() &&
+                known != known_as(IO_UNKNOWN)) { /* it was closed behind our back */
+                descriptor_disarm(d, fd);
+                ways_end(d);
+            }
+            if (kind != IO_UNKNOWN)
+                descriptor_renew(d, known);
+            atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release */
+        }
+        tn_tokenlock_unlock(&d->lock);
+        if (!closing)
+            return;
+    }
+}
+
+int io_close(int fd, int (*close)(int fd))
+{
+    struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
+    if (d == NULL)
+        return close(fd);
+    tn_tokenlock_lock(&d->lock, tn_process());
+    uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
+    bool used = known / IO_KINDS == tn_process() && known % IO_KINDS > IO_CLOSING;
+    if (used) {
+        atomic_store_explicit(&d->known, known_as(IO_CLOSING), memory_order_relaxed); /* relaxed: under the lock */
+        descriptor_disarm(d, fd);
+    }
+    tn_tokenlock_unlock(&d->lock);
+    if (!used)
+        return close(fd);
+    ways_end(d);
+    int rc = close(fd), err = errno;
+    tn_tokenlock_lock(&d->lock, tn_process());
+    atomic_store_explicit(&d->known, known_as(IO_UNKNOWN), memory_order_relaxed); /* relaxed: under the lock */
+    tn_tokenlock_unlock(&d->lock);
+    errno = err;
+    return rc;
+}
+
+/* A runtime ends, and no fibre of it runs any more. */
+void io_forget(struct runtime *rt)
+{
+    for (unsigned i = 0; i < PARTS; i++) {
+        struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
+        for (size_t n = 0; part != NULL && n < (size_t)FIRST_PART << i; n++) {
+            struct descriptor *d = &part[n];
+            /* relaxed: set by what has ended; a parent's descriptors, or nobody's */
+            if (atomic_load_explicit(&d->known, memory_order_relaxed) / IO_KINDS != tn_process())
+                continue;
+            tn_tokenlock_lock(&d->lock, tn_process());
+            if (atomic_load_explicit(&d->owner, memory_order_relaxed) == rt ||
+                d->former == rt) /* relaxed: under it */
+                descriptor_clear(d);
+            tn_tokenlock_unlock(&d->lock);
+        }
+    }
+}
+
+/* ---- events ---- */
+
+void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready)
+{
+    struct descriptor *d = descriptor_at((int)(uint32_t)key);
+    struct tn_claims claims = {NULL, NULL};
+    for (unsigned i = 0; i < TN_WAYS; i++)
+        if ((ways >> i & 1) != 0)
+            tn_way_event(&d->way[i], (uint32_t)(key >> 32), (ended >> i & 1) != 0, &claims);
+    let_go(claims, cl, ready);
+}
+
+void tn_io_unarmed(struct tn_cluster *cl, uint64_t key, struct tn_list *ready)
+{
+    struct descriptor *d = descriptor_at((int)(uint32_t)key);
+    tn_tokenlock_lock(&d->lock, tn_process());
+    if (tn_way_generation(&d->way[TN_WAY_IN]) == (uint32_t)(key >> 32))
+        atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: under the lock */
+    tn_tokenlock_unlock(&d->lock);
+    tn_io_event(cl, key, 1 << TN_WAY_IN | 1 << TN_WAY_OUT, 0, ready);
+}
+
+void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t result, struct tn_list *ready)
+{
+    struct tn_claims claims = {NULL, NULL};
+    tn_request_over(request, result, &claims);
+    let_go(claims, cl, ready);
+}
+
+bool descriptor_is_file(struct descriptor *d)
+{
+    return atomic_load_explicit(&d->known, memory_order_relaxed) == known_as(IO_FILE); /* relaxed: a constant */
+}
+
+int descriptor_arm(struct descriptor *d, int fd, unsigned way, uint32_t generation)
+{
+    struct worker *self = tn_self();
+    void *place = NULL;
+    int rc = 0;
+    if (binding_poller->arm == NULL)
+        return ENOSYS;
+    tn_tokenlock_lock(&d->lock, tn_process());
+    if (tn_way_generation(&d->way[way]) != generation ||
+        atomic_load_explicit(&d->known, memory_order_relaxed) <= known_as(IO_CLOSING)) /* relaxed: under the lock */
+        rc = ECANCELED;
+    else if (atomic_load_explicit(&d->armed, memory_order_relaxed) == NULL) { /* relaxed: so too */
+        rc = binding_poller->arm(cluster_of(self->pub.cluster)->poller, &self->pub, fd, key_of(&d->way[way], fd),
+                                 &place);
+        if (rc == 0)
+            atomic_store_explicit(&d->armed, place, memory_order_relaxed); /* relaxed: so too */
+    }
+    tn_tokenlock_unlock(&d->lock);
+    return rc;
+}
+
+bool descriptor_owned(struct descriptor *d, struct runtime *rt)
+{
+    struct runtime *owner = atomic_load_explicit(&d->owner, memory_order_relaxed); /* relaxed: compared only */
+    return owner == rt || (owner == NULL && (atomic_compare_exchange_strong_explicit(
+                                                 &d->owner, &owner, rt, memory_order_relaxed, memory_order_relaxed) ||
+                                             owner == rt));
+}
