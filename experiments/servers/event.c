@@ -97,7 +97,7 @@ static void accepts(struct loop *l)
 /* Feed n bytes, and look for writing as long as not all has gone out. */
 static void serves(struct loop *l, struct connection *c, size_t n, bool writing)
 {
-    uint64_t since = c->since;
+    uint64_t since = server_since(c);
     bool done = server_serves(c, n, l->now);
     if (!done && errno != EAGAIN && errno != EINTR) {
         end_of(l, c);
@@ -111,7 +111,7 @@ static void serves(struct loop *l, struct connection *c, size_t n, bool writing)
         shutdown(c->fd, SHUT_WR);
     if (done == writing)
         must_watch(l, EPOLL_CTL_MOD, c->fd, done ? EPOLLIN : EPOLLOUT, c);
-    if (c->since != since && TAILQ_NEXT(c, others) != NULL) {
+    if (server_since(c) != since && TAILQ_NEXT(c, others) != NULL) {
         TAILQ_REMOVE(&l->live, c, others);
         TAILQ_INSERT_TAIL(&l->live, c, others);
     }
@@ -136,7 +136,7 @@ static void event_of(struct loop *l, struct connection *c, uint32_t events)
 static void ends_silent(struct loop *l)
 {
     struct connection *c;
-    while ((c = TAILQ_FIRST(&l->live)) != NULL && c->since + patience <= l->now) {
+    while ((c = TAILQ_FIRST(&l->live)) != NULL && server_since(c) + patience <= l->now) {
         server_count(&server_totals->silent, 1);
         end_of(l, c);
     }
@@ -145,8 +145,8 @@ static void ends_silent(struct loop *l)
 /* Milliseconds until something is to be done, -1: there is nothing. */
 static int sleeps(const struct loop *l)
 {
-    const struct connection *c = TAILQ_FIRST(&l->live);
-    uint64_t at = c != NULL ? c->since + patience : UINT64_MAX;
+    struct connection *c = TAILQ_FIRST(&l->live);
+    uint64_t at = c != NULL ? server_since(c) + patience : UINT64_MAX;
     at = l->accepts != 0 && l->accepts < at ? l->accepts : at;
     return at == UINT64_MAX ? -1 : at <= l->now ? 0 : (int)((at - l->now) / 1000000 + 1);
 }

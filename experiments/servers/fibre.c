@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Front-end: a fibre for each connection.
+ *
+ * No call has a deadline: a timer for each would cost a tenth of a request. One more fibre looks over all connections some
+ * times within --patience, and shuts down those that have made no progress, which wakes theirs.
  */
 #include "server.h"
 
@@ -21,14 +24,18 @@ static bool yields;
 static tn_group group;
 static int mutex_design;
 
+static tn_mutex lock = TN_MUTEX_INIT;
+static struct connections live =
+    TAILQ_HEAD_INITIALIZER(live); /* under the lock; who has been shut down is not in it */
+
 ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 {
-    return tn_send_until(c->fd, from, n, flags, tn_now() + patience, NULL);
+    return tn_send(c->fd, from, n, flags);
 }
 
 ssize_t front_sendfile(struct connection *c)
 {
-    return tn_sendfile_until(c->fd, c->out.file, &c->out.at, c->out.left, tn_now() + patience, NULL);
+    return tn_sendfile(c->fd, c->out.file, &c->out.at, c->out.left);
 }
 
 void front_close(int fd)
@@ -40,10 +47,34 @@ static ssize_t receives(struct connection *c)
 {
     if (yields)
         tn_yield();
-    ssize_t n = tn_recv_until(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0, c->since + patience, NULL);
-    if (n < 0 && errno == ETIMEDOUT)
-        server_count(&server_totals->silent, 1);
-    return n;
+    return tn_recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0);
+}
+
+/* Out of the list, in which `tqe_prev` says that it is. */
+static void leaves(struct connection *c)
+{
+    if (c->others.tqe_prev != NULL)
+        TAILQ_REMOVE(&live, c, others);
+    c->others.tqe_prev = NULL;
+}
+
+static void *looks_over(void *arg)
+{
+    while (tn_sleep((uint64_t)patience / 4) == 0) {
+        struct connection *c, *next;
+        uint64_t now = tn_now();
+        tn_mutex_lock(&lock);
+        for (c = TAILQ_FIRST(&live); c != NULL; c = next) {
+            next = TAILQ_NEXT(c, others);
+            if (server_since(c) + (uint64_t)patience <= now) {
+                server_count(&server_totals->silent, 1);
+                leaves(c);
+                tn_shutdown(c->fd, SHUT_RDWR);
+            }
+        }
+        tn_mutex_unlock(&lock);
+    }
+    return arg;
 }
 
 static void *serves(void *arg)
@@ -53,25 +84,38 @@ static void *serves(void *arg)
     bool sent = true;
     while (sent && c->ends == 0 && (n = receives(c)) > 0)
         sent = server_serves(c, (size_t)n, tn_now());
-    if (!sent && errno == ETIMEDOUT)
-        server_count(&server_totals->silent, 1);
     if (sent && c->ends == SERVICE_ERROR) {
         tn_shutdown(c->fd, SHUT_WR);
         while (receives(c) > 0)
             ;
     }
+    tn_mutex_lock(&lock);
+    leaves(c);
+    tn_mutex_unlock(&lock);
     server_closed(c);
     return NULL;
+}
+
+static void begins(struct connection *c)
+{
+    tn_mutex_lock(&lock);
+    TAILQ_INSERT_TAIL(&live, c, others);
+    tn_mutex_unlock(&lock);
+    if (tn_spawn(NULL, &(struct tn_attr){.group = &group}, serves, c) != 0) {
+        server_count(&server_totals->refused, 1);
+        tn_mutex_lock(&lock);
+        leaves(c);
+        tn_mutex_unlock(&lock);
+        server_closed(c);
+    }
 }
 
 static void *listens(void *listener)
 {
     for (int fd; (fd = tn_accept((int)(intptr_t)listener, NULL, NULL)) >= 0;) {
         struct connection *c = server_accepted(fd, tn_now());
-        if (c != NULL && tn_spawn(NULL, &(struct tn_attr){.group = &group}, serves, c) != 0) {
-            server_count(&server_totals->refused, 1);
-            server_closed(c);
-        }
+        if (c != NULL)
+            begins(c);
     }
     if (errno == ENOSYS)
         bench_die(bench, BENCH_UNSUPPORTED, "a build with -Dpoller=null has no input and output");
@@ -91,7 +135,8 @@ static void *first(void *arg)
     server_open(bench, &listener, 1);
     tn_group_open(&group, TN_FOREVER);
     bench_tenter_counters_start();
-    if (signals < 0 || tn_spawn(&acceptor, NULL, listens, (void *)(intptr_t)listener) != 0)
+    if (signals < 0 || tn_spawn(&acceptor, NULL, listens, (void *)(intptr_t)listener) != 0 ||
+        tn_spawn(NULL, &(struct tn_attr){.group = &group}, looks_over, NULL) != 0)
         bench_die(bench, BENCH_INTERNAL, "no memory");
     tn_read(signals, &signal, sizeof signal);
     tn_close(listener);

@@ -58,7 +58,7 @@ static ssize_t receives(struct connection *c)
     ssize_t n;
     while (interrupted(c, n = recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0)))
         ;
-    if ((n < 0 && errno == EAGAIN) || (n > 0 && bench_now() - c->since > patience)) {
+    if ((n < 0 && errno == EAGAIN) || (n > 0 && bench_now() - server_since(c) > patience)) {
         server_count(&server_totals->silent, 1);
         return -1;
     }

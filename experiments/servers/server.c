@@ -51,6 +51,11 @@ static void emptied(struct connection *c)
 
 /* ---- a connection ---- */
 
+static void progress(struct connection *c, uint64_t now)
+{
+    atomic_store_explicit(&c->since, now, memory_order_relaxed); /* relaxed: as server_since */
+}
+
 struct connection *server_accepted(int fd, uint64_t now)
 {
     struct connection *c = malloc(sizeof *c);
@@ -58,7 +63,7 @@ struct connection *server_accepted(int fd, uint64_t now)
     if (c != NULL) {
         memset(c, 0, offsetof(struct connection, in));
         c->fd = fd;
-        c->since = now;
+        progress(c, now);
         c->out.file = -1;
         c->one = service.open(all);
     }
@@ -111,7 +116,7 @@ static void fed(struct connection *c, size_t n, uint64_t now)
     if (c->have != 0 && taken != 0)
         memmove(c->in, c->in + taken, c->have);
     if (c->out.requests != before)
-        c->since = now;
+        progress(c, now);
 }
 
 static bool sends(struct connection *c, uint64_t now)
@@ -122,7 +127,7 @@ static bool sends(struct connection *c, uint64_t now)
         if (n < 0)
             return false;
         c->sent += (size_t)n;
-        c->since = now;
+        progress(c, now);
     }
     while (c->out.file >= 0) {
         if (c->out.left != 0) {
@@ -132,7 +137,7 @@ static bool sends(struct connection *c, uint64_t now)
                 return false;
             }
             c->out.left -= (size_t)n;
-            c->since = now;
+            progress(c, now);
         }
         if (c->out.left == 0) {
             close(c->out.file);

@@ -30,9 +30,9 @@ struct connection {
     TAILQ_ENTRY(connection) others; /* of the front-end's */
     void *one;                      /* the service's */
     struct reply out;
-    size_t sent;    /* of the text in `out` */
-    uint64_t since; /* its last progress */
-    uint64_t calls; /* to the system, where the front-end counts them */
+    size_t sent;             /* of the text in `out` */
+    _Atomic(uint64_t) since; /* its last progress; a front-end may look at it from another thread */
+    uint64_t calls;          /* to the system, where the front-end counts them */
     int fd;
     int ends;  /* SERVICE_CLOSE, SERVICE_ERROR: when all has been sent; else 0 */
     bool more; /* `in` has what is to be fed when all has been sent */
@@ -61,6 +61,12 @@ void server_open(struct bench *b, int *listeners, int n);
 
 /* Nanoseconds of --patience. */
 uint64_t server_patience(const struct bench *b);
+
+static inline uint64_t server_since(struct connection *c)
+{
+    return atomic_load_explicit(&c->since,
+                                memory_order_relaxed); /* relaxed: a time, and nothing that it stands for */
+}
 
 /* NULL: there is no memory, and fd has been closed by front_close. */
 struct connection *server_accepted(int fd, uint64_t now);
