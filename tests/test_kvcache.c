@@ -105,6 +105,14 @@ static void test_lines(void)
     ANSWERS(&at, "set ", "");
     says(&at, key);
     ANSWERS(&at, " 0 0 1\r\nx\r\n", "STORED\r\n");
+    for (size_t piece = 1; piece < 9000; piece += 250) {
+        sends_in(&at, long_one.at, long_one.size, piece);
+        sends_in(&at, " ", 1, 1);
+        sends_in(&at, key, 250, piece);
+        sends_in(&at, "\r\n", 2, piece);
+        CHECK_EQUAL(at.got.size, sizeof "VALUE k7 0 1\r\nx\r\nVALUE  0 1\r\nx\r\nEND\r\n" - 1 + 250);
+        at.got.size = 0;
+    }
     CHECK(!at.closed);
     ANSWERS(&at, "version\r\nquit\r\nversion\r\n", "VERSION 1.6.18\r\n");
     CHECK(at.closed);

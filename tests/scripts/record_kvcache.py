@@ -69,6 +69,7 @@ STORES: list[Step] = [
     b"append c 0 0 0\r\n\r\n", b"gets c\r\n", b"append c 0 0 1 noreply\r\n!\r\n", b"prepend c 0 0 1 noreply\r\n!\r\n", b"gets c\r\n",
     b"append c 0 0 1\r\nxy\r\n", b"gets c\r\n", b"delete c\r\n", b"delete c\r\n", b"get c\r\n", b"set a 0 0 1\r\nq\r\n", b"gets a\r\n",
     b"cas a 2 0 1 1\r\nx\r\n", b"gets a\r\n", b"set d 0 0 1\r\nx\r\n", b"gets d\r\n", b"delete d noreply\r\n", b"get d\r\n", b"cas d 0 0 1 1\r\nx\r\n",
+    b"set e\r 0 0 1\r\nx\r\n", b"get e\r\r\n", b"get e\r b\r\n", b"get b e\r\r\n", b"delete e\r\r\n",
 ]
 
 NUMBERS: list[Step] = [
