@@ -24,7 +24,7 @@ def prepare(frame: pd.DataFrame) -> pd.DataFrame:
 
 def draw(path: Path, out: Path) -> None:
     data = factors.read(path, "loadgen", "depth", prepare, caches.ALL)
-    factors.draw(data, out, NAME, PANELS, "requests under way on a connection")
+    factors.draw(data, out, NAME, PANELS, "pipelining")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ MARKERS = {
 }
 ORDER = list(COLOURS)
 # Series that are no schedulers, each family in figures of its own: ways to yield, what idle workers
-# do, clocks.
+# do, clocks, pollers.
 OTHERS = {
     "top": ("#000000", "X"), "pop": ("#CC79A7", "v"), "swap": ("#E69F00", "^"),
     "tail": ("#56B4E9", "D"), "global": ("#009E73", "o"), "soft": ("#0072B2", "P"),
@@ -48,6 +48,8 @@ OTHERS = {
     "transient": ("#0072B2", "o"), "sticky": ("#D55E00", "s"), "home": ("#009E73", "^"), "waker": ("#CC79A7", "D"),
     "blocking": ("#000000", "X"),
     "pooled": ("#0072B2", "o"), "mmap": ("#D55E00", "s"), "malloc": ("#009E73", "^"),
+    "fibre": ("#0072B2", "o"), "loop": ("#D55E00", "s"), "loop-sleep": ("#E69F00", "^"), "opportunistic": ("#CC79A7", "D"),
+    "timeout-1ms": ("#009E73", "P"), "timeout-10ms": ("#56B4E9", "v"), "events": ("#000000", "X"), "memcached": ("#7F7F7F", "*"),
     "split": ("#CC79A7", "D"), "asm": ("#0072B2", "o"), "ucontext": ("#D55E00", "s"),
 }
 ALIASES = {"boost.fiber": "boost"}

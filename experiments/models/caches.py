@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-FIBRE, LOOP, SLEEP, OPPORTUNISTIC = "poller fibre", "loop", "loop-sleep", "opportunistic"
-MS_1, MS_10 = "time-out 1 ms", "time-out 10 ms"
-EVENTS, THREADS, MEMCACHED = "loops of events", "pthreads", "memcached"
+FIBRE, LOOP, SLEEP, OPPORTUNISTIC = "fibre", "loop", "loop-sleep", "opportunistic"
+MS_1, MS_10 = "timeout-1ms", "timeout-10ms"
+EVENTS, THREADS, MEMCACHED = "events", "pthread", "memcached"
 #: as TENTER_POLLER says it; without, the poller of the build
 POLLERS = {"thread:mode=loop": LOOP, "thread:mode=loop-sleep:us=1000": SLEEP, "thread:mode=opportunistic": OPPORTUNISTIC,
            "thread:mode=opportunistic-timeout:us=1000": MS_1, "thread:mode=opportunistic-timeout:us=10000": MS_10}
