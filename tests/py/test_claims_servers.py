@@ -15,6 +15,7 @@ from test_claims_rows import Case, Metrics, Point, table  # noqa: E402
 
 RAISES, GROWS = claims.module("B4.2").CLAIMS
 ALIKE, BEHIND, STAY = claims.module("H2").CLAIMS
+ABOUT, GAP, GO, MEMORY = claims.module("B4.7").CLAIMS
 
 
 def web(rate: float, timeouts: float = 0.0, mean: float = 1e6) -> Metrics:
@@ -73,6 +74,34 @@ class Cores(Case):
     def test_figure(self) -> None:
         table(self.folder, self.rows(0.8, 0.9, 3, 5e5), cores=4)
         self.assertEqual(len(self.figure("web_h2", 3)), 27)
+
+
+class Connections(Case):
+    row = "B4.7"
+
+    def rows(self, loops: float, threads: tuple[float, float], go: float, memory: float, cores: tuple[int, ...] = (1, 16)) \
+            -> list[tuple[Point, Metrics]]:
+        """Throughput over that of fibres, of threads with one core and with 16; memory of fibres over that of loops."""
+        of = {"httpd": (1.0, 1.0, memory), "httpd-event --copies": (loops, loops, 1.0),
+              "httpd-pthread": (*threads, 2.0), "httpd-go": (go, go, 4.0)}
+        return [({"program": "loadgen", "server": server, "workers": n, "connections": c},
+                 {**web(5e4 * n * (one if n == 1 else many)), "memory": ("B", 8192 * kept)})
+                for server, (one, many, kept) in of.items() for n in cores for c in (100, 16000)]
+
+    def test_verdicts(self) -> None:
+        for values, wanted in (((1.0, (0.8, 0.6), 0.5, 1.5), (HOLDS, HOLDS, HOLDS, HOLDS)),
+                               ((1.5, (1.1, 1.3), 1.2, 4.0), (FAILS, FAILS, FAILS, FAILS)),
+                               ((1.0, (0.8, 0.9), 0.9, 0.7), (HOLDS, FAILS, FAILS, FAILS))):
+            frame = table(self.folder, self.rows(*values), cores=16)
+            for claim, verdict in zip((ABOUT, GAP, GO, MEMORY), wanted):
+                self.verdict(frame, claim, verdict)
+
+    def test_few_cores(self) -> None:
+        self.verdict(table(self.folder, self.rows(1, (0.5, 0.5), 0.4, 1.5, (1,))), GAP, OPEN, "workers 8 to 64")
+
+    def test_figure(self) -> None:
+        table(self.folder, self.rows(1, (0.8, 0.6), 0.5, 1.5), cores=16)
+        self.assertEqual(len(self.figure("web_b4_7", 3)), 48)
 
 
 if __name__ == "__main__":
