@@ -185,6 +185,33 @@ static void test_least_recent(void)
     end();
 }
 
+/* Others go, though what grows is itself what has not been used for longest. */
+static void test_grows(void)
+{
+    char key[32];
+    for (int small = 0; small < 2; small++) {
+        begin(1, 262144);
+        ANSWERS(&at, "set n 3 0 1\r\n9\r\n", "STORED\r\n");
+        for (int i = 0; i < (small ? 850 : 3); i++) {
+            snprintf(key, sizeof key, "k%d", i);
+            set(&at, key, 0, small ? 900 : 262000);
+        }
+        at.got.size = 0;
+        set(&at, "last", 0,
+            small ? 50000 : 100000); /* of 1 MiB about 150 KiB are left, and n needs 200000 bytes meanwhile */
+        CHECK(answers(&at, "STORED\r\n"));
+        says(&at, "append n 0 0 100000\r\n");
+        for (int i = 0; i < 100; i++)
+            sends_in(&at, (char[1000]){0}, 1000, SIZE_MAX);
+        ANSWERS(&at, "\r\n", "STORED\r\n");
+        ANSWERS(&at, "prepend n 0 0 1\r\n8\r\nget k0\r\n", "STORED\r\nEND\r\n");
+        says(&at, "get n\r\n");
+        CHECK(at.got.size > 100000 && memcmp(at.got.at, "VALUE n 3 100002\r\n89", 20) == 0);
+        end();
+    }
+    CHECK_EQUAL(atomic_load(&blocks), 0);
+}
+
 static void test_holds(void)
 {
     uint64_t state = harness_seed();
@@ -290,6 +317,32 @@ static void test_no_memory(void)
             kv_free(kv);
         CHECK_EQUAL(atomic_load(&blocks), 0);
     }
+}
+
+/* To the second. */
+static void test_seconds(void)
+{
+    begin(64, 1048576);
+    ANSWERS(&at, "set a 0 10 1\r\nx\r\nset b 0 0 1\r\nx\r\nset c 0 2592000 1\r\nx\r\nflush_all 30\r\n",
+            "STORED\r\nSTORED\r\nSTORED\r\nOK\r\n");
+    atomic_fetch_add(&second, 9);
+    ANSWERS(&at, "get a b\r\n", "VALUE a 0 1\r\nx\r\nVALUE b 0 1\r\nx\r\nEND\r\n");
+    atomic_fetch_add(&second, 1);
+    ANSWERS(&at, "get a b\r\n", "VALUE b 0 1\r\nx\r\nEND\r\n");
+    atomic_fetch_add(&second, 19);
+    ANSWERS(&at, "get b\r\nset a 0 0 1\r\ny\r\n", "VALUE b 0 1\r\nx\r\nEND\r\nSTORED\r\n");
+    atomic_fetch_add(&second, 1);
+    ANSWERS(&at, "set b 0 0 1\r\nz\r\nget a b c\r\n", "STORED\r\nVALUE b 0 1\r\nz\r\nEND\r\n");
+    ANSWERS(&at, "flush_all 30\r\nflush_all 60\r\n", "OK\r\nOK\r\n");
+    atomic_fetch_add(&second, 59);
+    ANSWERS(&at, "get b\r\n", "VALUE b 0 1\r\nz\r\nEND\r\n");
+    atomic_fetch_add(&second, 1);
+    ANSWERS(&at, "get b\r\nset c 0 2592000 1\r\nx\r\n", "END\r\nSTORED\r\n");
+    atomic_fetch_add(&second, 2591999);
+    ANSWERS(&at, "get c\r\n", "VALUE c 0 1\r\nx\r\nEND\r\n");
+    atomic_fetch_add(&second, 1);
+    ANSWERS(&at, "get c\r\n", "END\r\n");
+    end();
 }
 
 static void test_stats(void)
@@ -406,9 +459,11 @@ int main(void)
         {"long lines", test_lines},
         {"answers do not pile up", test_piles},
         {"who was not used for longest goes", test_least_recent},
+        {"what grows is not evicted for it", test_grows},
         {"memory holds", test_holds},
         {"what is on its way counts", test_on_its_way},
         {"no memory", test_no_memory},
+        {"to the second", test_seconds},
         {"stats", test_stats},
         {"threads", test_threads},
     };
