@@ -93,6 +93,8 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
     bench_sample(b, "generator_busy", "1", busy, rep);
     bench_sample(b, "errors", "1", errors, rep);
     bench_sample(b, "timeouts", "1", timeouts, rep);
+    if (answers + timeouts > 0)
+        bench_sample(b, "timeout_share", "1", timeouts / (answers + timeouts), rep);
     if (load.memcached)
         bench_sample(b, "misses", "1", misses, rep);
     if (!bench_warmup(b, rep))
@@ -172,8 +174,9 @@ static void settings(struct bench *b)
         bench_die(b, BENCH_USAGE, "--%s has no meaning without --rate", bench_given(b, "skew") ? "skew" : "arrivals");
     if (load.etc && (bench_given(b, "key-size") || bench_given(b, "value-size")))
         bench_die(b, BENCH_USAGE, "--sizes etc says the sizes of keys and values");
-    if (bench_given(b, "port") && bench_given(b, "scheduler"))
-        bench_die(b, BENCH_USAGE, "--scheduler has no meaning without --server");
+    if (bench_given(b, "port") && (bench_given(b, "scheduler") || bench_given(b, "quota")))
+        bench_die(b, BENCH_USAGE, "--%s has no meaning without --server",
+                  bench_given(b, "quota") ? "quota" : "scheduler");
     load.of_connections =
         chance_skew((uint32_t)((load.connections + load.threads - 1) / load.threads), bench_real(b, "skew"));
     load.of_keys = chance_skew((uint32_t)load.keys, bench_real(b, "key-skew"));
@@ -197,6 +200,9 @@ int main(int argc, char **argv)
         {"threads", BENCH_INT, "1", 1, THREADS_MAX, NULL, "", "of the generator", NULL, 0, 0, false},
         {"apart", BENCH_FLAG, NULL, 0, 1, NULL, "",
          "the server has the first --workers processors, the generator the others", NULL, 0, 0, false},
+        {"quota", BENCH_REAL, NULL, 0.01, 64, NULL, "processors",
+         "most that the server has of them, by a control group of its own (root); absent: no limit", NULL, 0, 0,
+         false},
         {"duration", BENCH_REAL, "1", 1e-3, 86400, NULL, "s", "length of one repetition", NULL, 0, 0, false},
         {"timeout", BENCH_REAL, "20", 1e-3, 3600, NULL, "s", "after which a request is given up, and its connection",
          NULL, 0, 0, false},

@@ -99,4 +99,12 @@ double server_memory(void);
 /* End it: false, with a message in the record, where it ended badly. */
 bool server_end(struct bench *b);
 
+/* ---- its control group ---- */
+
+/* One with so many processors, for the server; ends the process (77) where there can be none. */
+void quota_make(struct bench *b, double share);
+/* In the child: into the group, if there is one. */
+bool quota_enter(void);
+void quota_end(void);
+
 #endif

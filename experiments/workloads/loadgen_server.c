@@ -68,6 +68,10 @@ static pid_t child(struct bench *b, char **with, const char *more, int out, int 
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != parent || dup2(out, 1) < 0 || dup2(err, 2) < 0)
             _exit(BENCH_INTERNAL);
+        if (!quota_enter()) {
+            fprintf(stderr, "loadgen: --quota: the server cannot be put into its control group\n");
+            _exit(BENCH_UNSUPPORTED);
+        }
         if (bench_int(b, "apart"))
             bench_confine((unsigned)bench_int(b, "workers"));
         execvp(all[0], all);
@@ -108,6 +112,14 @@ static void described(struct bench *b, char **with)
     bench_binary(b, text);
 }
 
+/* At the end of the process, also where that is early. */
+static void gone(void)
+{
+    if (server > 0)
+        kill(server, SIGTERM);
+    quota_end();
+}
+
 int server_start(struct bench *b)
 {
     static const char mark[] = "listening at 127.0.0.1:";
@@ -119,8 +131,11 @@ int server_start(struct bench *b)
     }
     words(b, with);
     described(b, with);
+    if (bench_text(b, "quota") != NULL)
+        quota_make(b, bench_real(b, "quota"));
     if (nowhere < 0 || pipe2(ends, O_CLOEXEC) != 0)
         bench_die(b, BENCH_INTERNAL, "no pipe");
+    atexit(gone);
     server = child(b, with, "--json", nowhere, ends[1]);
     close(ends[1]);
     close(nowhere);
@@ -132,6 +147,7 @@ int server_start(struct bench *b)
         fputs(line, stderr);
     }
     int code = ending_of(server);
+    server = -1;
     bench_die(b, code != 0 ? code : BENCH_INTERNAL, "the server %s has ended without listening", with[0]);
 }
 
@@ -195,6 +211,8 @@ bool server_end(struct bench *b)
         fputs(line, stderr);
     fclose(said);
     int code = ending_of(server);
+    server = -1;
+    quota_end();
     if (code != 0)
         bench_invalid(b, "the server has ended with %d", code);
     return code == 0;

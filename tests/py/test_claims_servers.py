@@ -15,6 +15,7 @@ from test_claims_rows import Case, Metrics, Point, table  # noqa: E402
 
 RAISES, GROWS = claims.module("B4.2").CLAIMS
 ALIKE, BEHIND, STAY = claims.module("H2").CLAIMS
+FLAT, MEAN, LATE, OVERTAKE = claims.module("H1").CLAIMS
 ABOUT, GAP, GO, MEMORY = claims.module("B4.7").CLAIMS
 
 
@@ -102,6 +103,40 @@ class Connections(Case):
     def test_figure(self) -> None:
         table(self.folder, self.rows(1, (0.8, 0.6), 0.5, 1.5), cores=16)
         self.assertEqual(len(self.figure("web_b4_7", 3)), 48)
+
+
+class Quota(Case):
+    row = "H1"
+
+    def rows(self, rate: float, loops: float, mean: float, late: float, clients: tuple[int, ...] = (1000, 4000, 16000)) \
+            -> list[tuple[Point, Metrics]]:
+        """With the most clients: throughput over that with fewer; that of loops over fibres. Of threads: mean in s, time-outs."""
+        out: list[tuple[Point, Metrics]] = []
+        for server in ("httpd", "httpd-event --copies", "httpd-pthread"):
+            for c in clients:
+                mine = 3000 * (rate if c == 16000 else 1) * (loops if "event" in server else 1)
+                threads = server.endswith("pthread")
+                out.append(({"program": "loadgen", "server": server, "workers": 1, "connections": c},
+                            {**web(mine, 0, (mean if threads else c / 3000) * 1e9),
+                             "timeout_share": ("1", late if threads else 0.0)}))
+        return out
+
+    def test_verdicts(self) -> None:
+        for values, wanted in (((0.95, 1.1, 26, 0.08), (HOLDS, HOLDS, HOLDS, HOLDS)),
+                               ((0.5, 0.9, 6, 0.5), (FAILS, FAILS, FAILS, FAILS)),
+                               ((1.0, 1.1, 26, 0.01), (HOLDS, HOLDS, FAILS, HOLDS))):
+            frame = table(self.folder, self.rows(*values))
+            for claim, verdict in zip((FLAT, MEAN, LATE, OVERTAKE), wanted):
+                self.verdict(frame, claim, verdict)
+
+    def test_few_clients(self) -> None:
+        frame = table(self.folder, self.rows(1, 1, 1, 0.08, (1000, 4000)))
+        for claim in (FLAT, MEAN, OVERTAKE):
+            self.verdict(frame, claim, OPEN, "connections 16000")
+
+    def test_figure(self) -> None:
+        table(self.folder, self.rows(1, 1.1, 26, 0.08))
+        self.assertEqual(len(self.figure("web_h1", 3)), 27)
 
 
 if __name__ == "__main__":

@@ -140,12 +140,27 @@ def ours(program: str, servers: list[str]) -> None:
         wanted(f"its own fault: {said.get('message')}", "the generator was the bottleneck" in str(said.get("message")))
 
 
+def limited(program: str) -> None:
+    """The server gets what its quota says, and no group is left behind."""
+    words = ("--server", "httpd-bare", "--quota", "0.1", "--duration", "1", "--connections", "50", "--timeout", "5")
+    command = [program, "--json", "--warmup", "0", "--reps", "1", *words]
+    done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode == 77:           # nobody lets us
+        wanted(f"no quota: {done.stderr}", len(done.stderr.splitlines()) == 1)
+        return
+    said = json.loads(done.stdout)
+    share = value(said, "cpu") * value(said, "throughput") / 1e9
+    wanted(f"a tenth of a processor: {share}", 0 < share < 0.2)
+    left = [p for top in ("cpu", ".") for p in (Path("/sys/fs/cgroup") / top).glob("tenter-*")]
+    wanted(f"no group is left: {left}", not left)
+
+
 def refuses(program: str) -> None:
     for words in (("--duration", "1"), ("--server", "x", "--port", "1"), ("--server", "/no/such/program"),
                   ("--port", "9", "--writes", "0.1"), ("--port", "9", "--skew", "1"), ("--port", "9", "--arrivals", "pareto"),
                   ("--port", "9", "--protocol", "memcached", "--path", "/"), ("--port", "9", "--scheduler", "fifo"),
                   ("--port", "9", "--protocol", "memcached", "--sizes", "etc", "--key-size", "20"),
-                  ("--port", "9", "--threads", "2", "--connections", "1"), ("--server", " ")):
+                  ("--port", "9", "--quota", "1"), ("--port", "9", "--threads", "2", "--connections", "1"), ("--server", " ")):
         done = subprocess.run([program, *words], env=ENV, capture_output=True, text=True, timeout=20, check=False)
         wanted(f"{words}: {done.returncode} {done.stderr}", (done.returncode, len(done.stderr.splitlines())) == (77 if "/no/such/program" in words else 2, 1))
     with socket.create_server(("127.0.0.1", 0)) as closed_port:
@@ -163,6 +178,7 @@ def main() -> int:
         wrong(fake)
         memcached(fake)
     ours(program, servers)
+    limited(program)
     refuses(program)
     print("\n".join(faults) or "loadgen: ok")
     return 1 if faults else 0
