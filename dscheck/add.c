@@ -65,7 +65,7 @@ static void append_event(uint16_t e)
         s->porf = g->slot[f].porf;
         s->hb = g->slot[f].hb;
     }
-    if (s->reads && s->rf != NIL) {
+    if (s->rf != NIL) {
         clock_join(&s->porf, &g->slot[s->rf].porf);
         clock_join(&s->hb, &g->slot[s->rf].hb);
     }
@@ -115,7 +115,7 @@ static void add_store(unsigned t)
     append_write(e);
     if (exec_exhaustive()) {
         for (uint16_t x = g->slot[e].before; x != NIL; x = g->slot[x].before) {
-            if (f != NIL && clock_has(&g->slot[f].hb, &g->slot[x]))
+            if (clock_has(&g->slot[f].hb, &g->slot[x]))
                 break;
             if (!g->slot[x].reads) /* else it is right behind what it reads */
                 search_push_place(e, g->slot[x].before);
@@ -135,7 +135,7 @@ static bool wait_there(unsigned t, unsigned first)
     struct record *r = &st->record[st->records - 1];
     uint16_t k = g->last[t];
     struct slot *s = &g->slot[k];
-    if (r->slot != k || s->loc == NIL)
+    if (r->slot != k)
         return false;
     for (unsigned i = first; i < st->records; i++)
         if (g->slot[st->record[i].slot].choice != 0)
@@ -189,7 +189,7 @@ static void commit(void)
         s->writes = false;
         if (look.span != 0)
             s->span = look.span;
-        s->rf = was != NIL && (now == NIL || !graph_newer(g, now, was)) ? g->slot[was].rf : now;
+        s->rf = was != NIL && !graph_newer(g, now, was) ? g->slot[was].rf : now;
         g->bottom[t] = e;
         if (exec_state[t].records > 0 && exec_state[t].record[exec_state[t].records - 1].slot == e) {
             exec_state[t].used = exec_state[t].record[exec_state[t].records - 1].at;
@@ -255,20 +255,18 @@ static bool add_read(unsigned t)
 
     uint16_t last = g->place[loc].last;
     struct effect latest = effect_of(s, value_of(g, last, loc), 0);
-    bool fails = run_options.retry_as_await && q->op >= OP_CAS && q->op <= OP_CAS_VAL;
-    bool ahead = false, loops = await_may_loop(q->op) && (q->op < OP_CAS || await_seen(t));
-    look.latest_waits = latest.waits || (bottom != NIL && (last == NIL || !graph_newer(g, last, bottom)));
+    bool ahead = false;
+    look.latest_waits = latest.waits || (bottom != NIL && !graph_newer(g, last, bottom));
     if (exec_exhaustive())
         for (uint16_t x = last; x != NIL && look.n < CANDIDATES - 1;) {
-            if (f != NIL && clock_has(&g->slot[f].hb, &g->slot[x]))
+            if (clock_has(&g->slot[f].hb, &g->slot[x]))
                 break;
             uint16_t w = g->slot[x].before;
             if (bottom == NIL || (w != NIL && graph_newer(g, w, bottom))) {
                 struct effect old = effect_of(s, value_of(g, w, loc), 0);
                 if (!old.waits) {
-                    bool reads =
-                        (loops || fails) && (!old.writes || (q->op < OP_CAS && old.new == value_of(g, w, loc)));
-                    bool steal = old.writes && g->slot[x].reads && g->slot[x].writes;
+                    bool reads = !old.writes || old.new == value_of(g, w, loc);
+                    bool steal = old.writes && g->slot[x].reads;
                     ahead |= reads;
                     look.of[look.n++] = (struct candidate){w, old.writes, steal, reads, false, false, old.choices};
                 }
@@ -277,7 +275,7 @@ static bool add_read(unsigned t)
         }
     if (await_may_loop(q->op))
         await_record(t, e);
-    if (!look.latest_waits && q->op < OP_CAS && latest.writes && latest.new == value_of(g, last, loc)) {
+    if (!look.latest_waits && latest.writes && latest.new == value_of(g, last, loc)) {
         look.of[look.n] = (struct candidate){last, true, false, true, false, false, 1};
         ahead = true;
         look.latest_waits = true; /* until the look says otherwise */
@@ -304,8 +302,8 @@ static void look_ahead(void)
     while (look.at < look.n && !look.of[look.at].ahead)
         look.at++;
     if (look.at == look.n) {
-        const struct candidate *c = look.n > 0 ? &look.of[look.n - 1] : NULL;
-        if (c != NULL && c->rf == g->place[g->slot[look.e].loc].last) { /* the latest itself */
+        const struct candidate *c = &look.of[look.n - 1];
+        if (c->rf == g->place[g->slot[look.e].loc].last) { /* the latest itself */
             look.latest_waits = c->waits && !c->vain;
             look.latest_vain = c->vain;
             look.n--;
@@ -388,12 +386,12 @@ void add_looked(void)
     unsigned t = look.t;
     struct state *st = &exec_state[t];
     int to = await_may_loop(st->q.op) ? await_came_back(t) : -1;
-    bool back = to >= 0 && (unsigned)to < look.records; /* else the loop is a later one: this read lets it go on */
+    bool back = (unsigned)to < look.records; /* else the loop is a later one: this read lets it go on */
     struct candidate *c = &look.of[look.at];
-    if (back ? look_elsewhere() : to < 0 && !c->writes && look_further())
+    if (back ? look_elsewhere() : !c->writes && look_further())
         return;
     look.at++;
-    if (back && look.at == look.n && c->rf == search_graph->place[search_graph->slot[look.e].loc].last)
+    if (c->rf == search_graph->place[search_graph->slot[look.e].loc].last)
         look.span = (uint16_t)(look.records - 1 - (unsigned)to);
     c->vain = run_options.retry_as_await && await_tried_retry(t);
     c->sleeps = back && c->looks.n > 0;

@@ -154,7 +154,7 @@ void graph_index(struct frame *g)
                 g->create[s->arg] = (uint16_t)i;
             else if (s->op == OP_END)
                 g->end[s->tid] = (uint16_t)i;
-        } else if (s->kind == BOTTOM) {
+        } else {
             g->bottom[s->tid] = (uint16_t)i;
         }
     }
@@ -181,23 +181,26 @@ void graph_turn(struct frame *g, uint16_t e, enum slot_kind kind)
     g->bottom[t] = kind == EVENT ? NIL : e;
 }
 
+uint16_t graph_po_before(const struct frame *g, uint16_t e)
+{
+    const struct slot *s = &g->slot[e];
+    if (s->idx == 0)
+        return g->create[s->tid];
+    do
+        e--;
+    while (g->slot[e].kind != EVENT || g->slot[e].tid != s->tid);
+    return e;
+}
+
 void graph_porf(struct frame *g, uint16_t e)
 {
     struct slot *s = &g->slot[e];
-    uint16_t p = NIL;
-    if (s->idx == 0) {
-        p = g->create[s->tid];
-    } else if (g->last[s->tid] != NIL && g->last[s->tid] != e) {
-        p = g->last[s->tid];
-    } else {
-        for (p = (uint16_t)(e - 1); g->slot[p].kind != EVENT || g->slot[p].tid != s->tid; p--)
-            ;
-    }
+    uint16_t p = graph_po_before(g, e);
     if (p != NIL)
         s->porf = g->slot[p].porf;
     else
         memset(&s->porf, 0, sizeof(s->porf));
-    if (s->reads && s->rf != NIL)
+    if (s->rf != NIL)
         clock_join(&s->porf, &g->slot[s->rf].porf);
     clock_tick(&s->porf, s->tid, s->idx);
 }
@@ -410,7 +413,7 @@ const char *op_name(unsigned op)
 static inline bool may_come(const struct frame *g, uint16_t e, const bool come[])
 {
     const struct slot *s = &g->slot[e];
-    if (s->reads && s->rf != NIL && !come[s->rf])
+    if (s->rf != NIL && !come[s->rf])
         return false;
     if (!s->writes || s->loc == NIL)
         return true;
@@ -459,7 +462,7 @@ static int sc_order(struct frame *g, uint16_t *order)
         while (at != end[t] && (f == NIL || come[f]) && may_come(g, *at, come)) {
             struct slot *s = &g->slot[*at];
             struct clock c = f == NIL ? none : g->slot[f].hb;
-            if (s->reads && s->rf != NIL)
+            if (s->rf != NIL)
                 clock_join(&c, &g->slot[s->rf].hb);
             if (s->writes && s->loc != NIL)
                 write_hb(g, s, *at, &c);

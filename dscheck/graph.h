@@ -156,6 +156,8 @@ void graph_cut(struct frame *g, uint32_t n); /* drop the slots from n on */
 void graph_index(struct frame *g);           /* count, last, create, end, bottom: from the slots */
 /* The last slot of a thread becomes an EVENT, or a BOTTOM. */
 void graph_turn(struct frame *g, uint16_t e, enum slot_kind kind);
+/* The event of its thread before e; or what created the thread; NIL: it is the first of all. */
+uint16_t graph_po_before(const struct frame *g, uint16_t e);
 void graph_porf(struct frame *g, uint16_t e);
 void graph_copy(struct frame *to, const struct frame *from, const bool *keep, uint16_t *renamed);
 struct place *graph_place(struct frame *g, uint16_t loc);

@@ -42,7 +42,7 @@ void pick_init(void)
 
 /* Of strategies that choose schedules. */
 static struct {
-    uint8_t taken[1 << 16], of[1 << 16], kind[1 << 16];
+    uint8_t taken[1 << 16], of[1 << 16];
     uint32_t n, at;
     unsigned preemptions;
     uint32_t change[16], longest;
@@ -149,8 +149,6 @@ bool pick_plan(void)
         plan.taken[plan.n - 1]++;
     } else {
         plan.n = 0;
-        if (search_graph->n > plan.longest)
-            plan.longest = search_graph->n;
         if (run_traced > plan.longest)
             plan.longest = run_traced;
         for (unsigned i = 0; i < 16; i++)

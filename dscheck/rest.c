@@ -31,13 +31,14 @@ static bool would_go_on(unsigned t)
 static bool missed_signal(unsigned t)
 {
     const struct frame *g = search_graph;
-    if (g->bottom[t] == NIL || g->slot[g->bottom[t]].op != OP_AWAIT_OVER)
+    uint16_t b = g->bottom[t], e = b;
+    if (b == NIL || g->slot[b].op != OP_AWAIT_OVER)
         return false;
-    uint16_t e = g->bottom[t]; /* when it began to wait: there, or at a barrier */
     do
-        e--;
-    while (g->slot[e].tid != t || (g->slot[e].op != OP_ENQUEUE && g->slot[e].op != OP_ARRIVE));
-    for (uint32_t i = 0; i < g->n && g->slot[e].op == OP_ENQUEUE; i++) {
+        if (e-- == 0 || (g->slot[e].tid == t && (g->slot[e].op == OP_ARRIVE || g->slot[e].loc == g->slot[b].loc)))
+            return false; /* at a barrier, or for what is done once */
+    while (g->slot[e].tid != t || g->slot[e].op != OP_ENQUEUE);
+    for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slot[i];
         if (s->kind == EVENT && s->loc == g->slot[e].loc && s->old == 0 && (s->op == OP_DEQUEUE || s->op == OP_XCHG))
             return true;

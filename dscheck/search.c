@@ -159,25 +159,15 @@ static void settle_revisited(uint16_t r, uint16_t w, unsigned choice)
     }
 }
 
-static uint16_t po_before(const struct frame *g, uint16_t e)
-{
-    const struct slot *s = &g->slot[e];
-    if (s->idx == 0)
-        return g->create[s->tid];
-    for (uint16_t i = (uint16_t)(e - 1);; i--)
-        if (g->slot[i].kind == EVENT && g->slot[i].tid == s->tid)
-            return i;
-}
-
 /* Other places of w, which r reads.  The clocks are those with w and r last, where nothing comes after them. */
 static void push_places(uint16_t w, uint16_t r)
 {
     struct frame *g = search_graph;
     const struct slot *s = g->slot;
-    uint16_t pw = po_before(g, w), pr = s[r].kind == EVENT ? po_before(g, r) : NIL;
+    uint16_t pw = graph_po_before(g, w), pr = graph_po_before(g, r);
     uint32_t n = g->n;
     for (uint16_t x = s[w].before; x != NIL; x = s[x].before) {
-        if ((pw != NIL && clock_has(&s[pw].hb, &s[x])) || (pr != NIL && clock_has(&s[pr].hb, &s[x])))
+        if (clock_has(&s[pw].hb, &s[x]) || clock_has(&s[pr].hb, &s[x]))
             break;
         if (s[x].reads)
             continue; /* right behind what it reads */
@@ -210,21 +200,18 @@ static bool apply_revisit(const struct item *i)
     w = renamed[w];
     unlink_event(g, r);
     g->slot[r].writes = g->slot[r].skips = false;
-    bool store = !g->slot[w].reads;
     if (i->kind == STEAL)
         graph_co_insert(g, w, g->slot[w].rf);
-    /* Clocks first, with r as a plain read: they say where else w may come.  (A part of a consistent graph, where nothing
-     * has another place, is consistent.) */
-    if (store || i->kind == STEAL) {
+    if (!g->slot[w].reads) {
+        /* Clocks first, without r: they say where else w may come.  (An update has its place.) */
         graph_turn(g, r, BOTTOM);
         if (search_model->order(g, search_order) < 0) {
             search_discarded++;
             return false;
         }
         graph_turn(g, r, EVENT);
-    }
-    if (store)
         push_places(w, r);
+    }
     settle_revisited(r, w, 0);
     return true;
 }

@@ -49,6 +49,13 @@ PROGRAMS: dict[str, tuple[str, str | None]] = {
     "never-signalled": (LOCKED + """static void *a(void *p) { pthread_mutex_lock(&l); pthread_cond_wait(&c, &l);
         pthread_mutex_unlock(&l); return p; } static void *b(void *p) { pthread_mutex_lock(&l); pthread_mutex_unlock(&l);
         return p; } int main(void) { go(a, b); return 0; }""", "deadlock"),
+    "once-by-itself": (LOCKED + """static pthread_once_t o = PTHREAD_ONCE_INIT; static int r; static void i(void) { pthread_once(&o, i); }
+        static void *a(void *p) { pthread_mutex_lock(&l); while (!r) pthread_cond_wait(&c, &l); pthread_mutex_unlock(&l);
+        pthread_cond_signal(&c); pthread_once(&o, i); return p; } static void *b(void *p) { pthread_mutex_lock(&l); r = 1;
+        pthread_cond_signal(&c); pthread_mutex_unlock(&l); return p; } int main(void) { go(a, b); return 0; }""", "deadlock"),
+    "once-waits": ("""static pthread_once_t o = PTHREAD_ONCE_INIT; static atomic_int x; static void i(void) { while (x == 1) ; }
+        static void *a(void *p) { pthread_once(&o, i); return p; } static void *b(void *p) { x = 1; x = 3; pthread_once(&o, i);
+        return p; } int main(void) { go(a, b); return 0; }""", None),
     "not-lost": (LOCKED + """static int done; static void *a(void *p) { pthread_mutex_lock(&l);
         while (!done) pthread_cond_wait(&c, &l); pthread_mutex_unlock(&l); return p; }
         static void *b(void *p) { pthread_mutex_lock(&l); done = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&l);
