@@ -158,8 +158,7 @@ void io_fresh(int fd, int like)
                 descriptor_disarm(d, fd);
                 ways_end(d);
             }
-            if (kind != IO_UNKNOWN)
-                descriptor_renew(d, known);
+            descriptor_renew(d, known);
             atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release */
         }
         tn_tokenlock_unlock(&d->lock);
@@ -176,14 +175,15 @@ int io_close(int fd, int (*close)(int fd))
     tn_tokenlock_lock(&d->lock, tn_process());
     uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
     bool used = known / IO_KINDS == tn_process() && known % IO_KINDS > IO_CLOSING;
-    if (used) {
-        atomic_store_explicit(&d->known, known_as(IO_CLOSING), memory_order_relaxed); /* relaxed: under the lock */
+    if (used)
         descriptor_disarm(d, fd);
-    }
+    else
+        descriptor_renew(d, known);
+    /* relaxed: under the lock. Also if nobody has used it: who begins to just now would know it, and the next owner's not */
+    atomic_store_explicit(&d->known, known_as(IO_CLOSING), memory_order_relaxed);
     tn_tokenlock_unlock(&d->lock);
-    if (!used)
-        return close(fd);
-    ways_end(d);
+    if (used)
+        ways_end(d);
     int rc = close(fd), err = errno;
     tn_tokenlock_lock(&d->lock, tn_process());
     atomic_store_explicit(&d->known, known_as(IO_UNKNOWN), memory_order_relaxed); /* relaxed: under the lock */
