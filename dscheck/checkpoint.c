@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[24] = "tenter checkpoint 1\n";
+static const char magic[24] = "tenter checkpoint 2\n";
+static const uint64_t basis = UINT64_C(0xcbf29ce484222325);
 
 static void mix(uint64_t *h, const char *from, const char *to)
 {
@@ -41,9 +43,8 @@ void head_init(struct head *h, const char *options)
     if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
         exe[0] = '\0';
     const char *slash = strrchr(exe, '/'); /* its name is a digest of its sources */
-    *h = (struct head){.program = UINT64_C(0xcbf29ce484222325),
-                       .base = (uint64_t)in_object.base,
-                       .code = (uint64_t)(in_object.text_end - in_object.base)};
+    *h = (struct head){
+        .program = basis, .base = (uint64_t)in_object.base, .code = (uint64_t)(in_object.text_end - in_object.base)};
     memcpy(h->magic, magic, sizeof(magic));
     snprintf(h->version, sizeof(h->version), "%s", slash == NULL ? exe : slash + 1);
     snprintf(h->options, sizeof(h->options), "%s", options == NULL ? "" : options);
@@ -52,13 +53,25 @@ void head_init(struct head *h, const char *options)
         mix(&h->program, in_object.saved, in_object.saved + (in_object.data_end - in_object.data));
 }
 
-static bool copy(FILE *to, const struct part *p)
+/* What is written, and a digest of it. */
+struct out {
+    FILE *file;
+    uint64_t digest;
+};
+
+static bool put(struct out *to, const void *what, size_t size)
+{
+    mix(&to->digest, what, (const char *)what + size);
+    return fwrite(what, 1, size, to->file) == size;
+}
+
+static bool copy(struct out *to, const struct part *p)
 {
     char piece[65536];
     for (uint64_t done = 0; done < p->size;) {
         uint64_t n = p->size - done < sizeof(piece) ? p->size - done : sizeof(piece);
         ssize_t got = pread(p->file, piece, n, (off_t)(p->at + done));
-        if (got <= 0 || fwrite(piece, 1, (size_t)got, to) != (size_t)got)
+        if (got <= 0 || !put(to, piece, (size_t)got))
             return false;
         done += (uint64_t)got;
     }
@@ -70,10 +83,11 @@ bool checkpoint_write(const char *name, const struct head *h, const uint8_t *see
     char beside[4096];
     snprintf(beside, sizeof(beside), "%s.new", name);
     FILE *f = fopen(beside, "w");
-    bool good = f != NULL && fwrite(h, sizeof(*h), 1, f) == 1 && fwrite(seen, 1, h->code, f) == h->code;
+    struct out to = {f, basis};
+    bool good = f != NULL && put(&to, h, sizeof(*h)) && put(&to, seen, h->code);
     for (uint64_t i = 0; i < h->parts && good; i++)
-        good = fwrite(&part[i].size, sizeof(part[i].size), 1, f) == 1 && copy(f, &part[i]);
-    good = good && fwrite(magic, sizeof(magic), 1, f) == 1 && fflush(f) == 0 && fsync(fileno(f)) == 0;
+        good = put(&to, &part[i].size, sizeof(part[i].size)) && copy(&to, &part[i]);
+    good = good && fwrite(&to.digest, sizeof(to.digest), 1, f) == 1 && fflush(f) == 0 && fsync(fileno(f)) == 0;
     if (f != NULL && fclose(f) != 0)
         good = false;
     if (good && rename(beside, name) == 0)
@@ -88,10 +102,29 @@ static _Noreturn void refuse(const char *name, const char *why)
     exit(2);
 }
 
+/* Whether it ends with a digest of what comes before, which goes to at. */
+static bool whole(int file, uint64_t *at)
+{
+    char piece[65536];
+    struct stat s;
+    uint64_t digest = basis, end;
+    if (fstat(file, &s) != 0 || s.st_size < (off_t)sizeof(end))
+        return false;
+    *at = (uint64_t)s.st_size - sizeof(end);
+    for (uint64_t done = 0; done < *at;) {
+        ssize_t got = pread(file, piece, *at - done < sizeof(piece) ? *at - done : sizeof(piece), (off_t)done);
+        if (got <= 0)
+            return false;
+        mix(&digest, piece, piece + got);
+        done += (uint64_t)got;
+    }
+    return pread(file, &end, sizeof(end), (off_t)*at) == (ssize_t)sizeof(end) && end == digest;
+}
+
 void checkpoint_read(const char *name, struct head *h, uint8_t *seen, struct part *part)
 {
     struct head was;
-    char end[sizeof(magic)];
+    uint64_t end;
     int file = open(name, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         refuse(name, strerror(errno));
@@ -99,6 +132,8 @@ void checkpoint_read(const char *name, struct head *h, uint8_t *seen, struct par
         refuse(name, "this is no checkpoint");
     if (strcmp(was.version, h->version) != 0)
         refuse(name, "the checkpoint was written by another version of the explorer: start anew, without --resume");
+    if (!whole(file, &end))
+        refuse(name, "the checkpoint is damaged, or not all of one: start anew, without --resume");
     if (was.program != h->program && was.base == h->base)
         refuse(name, "the checkpoint is of another program: start anew, without --resume");
     if (strcmp(was.options, h->options) != 0) {
@@ -118,8 +153,7 @@ void checkpoint_read(const char *name, struct head *h, uint8_t *seen, struct par
         part[i].at = at + sizeof(part[i].size);
         at = part[i].at + part[i].size;
     }
-    if (!good || pread(file, end, sizeof(end), (off_t)at) != (ssize_t)sizeof(end) ||
-        memcmp(end, magic, sizeof(end)) != 0)
-        refuse(name, "the checkpoint is torn");
+    if (!good || at != end)
+        refuse(name, "the checkpoint does not fit the program: start anew, without --resume");
     *h = was;
 }

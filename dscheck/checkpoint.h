@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file of a checkpoint: a head, which says what it belongs to; which code has run; the parts. */
+/* The file of a checkpoint: a head, which says what it belongs to; which code has run; the parts; a digest of all that. */
 #ifndef DSCHECK_CHECKPOINT_H
 #define DSCHECK_CHECKPOINT_H
 

@@ -78,7 +78,7 @@ class Checkpoint(Checking):
         self.run_check(file, "--checkpoint", point, "--budget", "100")
         whole = Path(point).read_bytes()
         for text, argv, torn, why in ((COUNTERS, [], 0, "another program"), (FEWER, ["--spurious-cas"], 0, "other options"),
-                                      (FEWER, ["--reuse", "off"], 0, "other options"), (FEWER, [], 3, "torn"),
+                                      (FEWER, ["--reuse", "off"], 0, "other options"), (FEWER, [], 3, "damaged"),
                                       (FEWER, [], len(whole) - 10, "no checkpoint")):
             Path(point).write_bytes(whole[:len(whole) - torn])
             with self.assertRaises(Stop) as caught:
@@ -88,6 +88,21 @@ class Checkpoint(Checking):
             self.assertEqual(caught.exception.code, 2)
         with self.assertRaises(Stop):
             self.run_check(file, "--resume")
+
+    def test_damaged(self) -> None:
+        """One bit, anywhere, is seen: what is still to be tried may not become less."""
+        file, point = self.program(FEWER), self.at / "point"
+        self.run_check(file, "--checkpoint", str(point), "--budget", "100", "--keep", str(self.at / "p.so"))
+        whole = point.read_bytes()
+        chance = random.Random(2)
+        for at in (0, len(whole) - 1, *(chance.randrange(len(whole)) for _ in range(30))):
+            point.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << chance.randrange(8)]) + whole[at + 1:])
+            build.fixed_addresses()
+            done = subprocess.run([str(build.checker()), str(self.at / "p.so"), "--reuse", "on", "--seed", "0", "--checkpoint", str(point), "--resume"],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, "", 1), (at, done))
+        point.write_bytes(whole)
+        self.assertEqual(self.run_check(file, "--checkpoint", str(point), "--resume")[0], 0)
 
     def test_killed_and_interrupted(self) -> None:
         """kill -9 of the first process, and SIGTERM, at moments of chance: the total stays, and nobody is left behind."""
