@@ -127,6 +127,7 @@ int ex_pthread_rwlock_destroy(uint64_t *l)
     IN_CALL();
     if (*l != 0)
         in_bug("misuse", "a reader-writer lock is destroyed while it is held");
+    in_plain(l, sizeof(pthread_rwlock_t), true, in_cur->pc);
     return 0;
 }
 

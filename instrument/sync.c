@@ -195,7 +195,18 @@ int ex_sem_init(uint64_t *s, int shared, unsigned value)
 int ex_sem_destroy(uint64_t *s);
 int ex_sem_destroy(uint64_t *s)
 {
-    (void)s;
+    IN_CALL();
+    in_plain(s, sizeof(sem_t), true, in_cur->pc);
+    return 0;
+}
+
+int ex_sem_getvalue(uint64_t *s, int *value);
+int ex_sem_getvalue(uint64_t *s, int *value)
+{
+    IN_CALL_READS();
+    int now = (int)IN_OP(OP_LOAD, IN_WORD, s, 0, 0);
+    in_plain(value, sizeof(*value), true, in_cur->pc);
+    *value = now;
     return 0;
 }
 

@@ -134,8 +134,7 @@ def _explore(case: Case, twin: str | None, cflags: list[str], args: argparse.Nam
         with tree(case.twins()[twin] if twin else None) as root:
             answer = run.explore([root / case.file.relative_to(ROOT)], [*flags(root), *cflags], mine)
     except Stop as error:
-        answer = report.Answer("unsupported" if error.code == UNSUPPORTED else "failed",
-                               {"kind": "failed", "message": str(error)}, message=str(error))
+        answer = report.Answer("failed", {"kind": "failed", "message": str(error)}, message=str(error))
     return Result(case, twin, answer)
 
 

@@ -61,13 +61,18 @@ def options_of(args: argparse.Namespace) -> list[str]:
 
 
 def explore(files: list[Path], cflags: list[str], args: argparse.Namespace, shorten: bool = False) -> report.Answer:
-    checker = build.checker()
+    """That it cannot be explored is an answer too, whoever sees it: the build, or the checker before it begins."""
     try:
-        image = build.image(files, cflags)
+        return _explored(files, cflags, args, shorten)
     except Stop as error:
         if error.code != UNSUPPORTED:
             raise
         return report.Answer("unsupported", {"kind": "unsupported", "message": str(error)}, message=str(error))
+
+
+def _explored(files: list[Path], cflags: list[str], args: argparse.Namespace, shorten: bool) -> report.Answer:
+    checker = build.checker()
+    image = build.image(files, cflags)
     try:
         options = [*of_replay(Path(args.replay)), "--schedule", args.replay] if args.replay else options_of(args) + _going_on(args)
         if args.gdb:
