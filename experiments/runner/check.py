@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 import shutil
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .arguments import Parser
+from . import check_build as build
 from . import check_cases as cases
 from . import check_explore as run
 from . import check_merge as merging
@@ -135,8 +137,25 @@ def _single(args: argparse.Namespace) -> bool:
     return bool(args.what) and (args.what[0].endswith(".c") or len(args.what) == 1) and args.twin != "all"
 
 
+def _distinct(args: argparse.Namespace) -> None:
+    """Refuses what would overwrite what is read, or another answer."""
+    files = [word for word in args.what if word.endswith(".c")]
+    read = [*files, *(args.merge or ()), *([args.replay] if args.replay else ())]
+    taken = {os.path.realpath(name): "which is read" for name in read}
+    if files and not (args.save or args.replay):
+        taken[os.path.realpath(build.replay_name(files[0]))] = "where a failing execution goes: give that a --save FILE"
+    for option in ("checkpoint", "save", "picture", "keep", "json"):
+        name = getattr(args, option)
+        if name in (None, "-") or Path(name).exists() and not Path(name).is_file():
+            continue
+        if said := taken.get(place := os.path.realpath(name)):
+            raise Stop(f"--{option} {name} would overwrite that file, {said}")
+        taken[place] = f"where --{option} goes"
+
+
 def _writable(args: argparse.Namespace) -> None:
     """Before anything is done."""
+    _distinct(args)
     for name in (args.json, args.save, args.picture, args.keep):
         if name and name != "-":
             output.tried(name)
@@ -220,7 +239,7 @@ def one(files: list[Path], title: str, cflags: list[str], args: argparse.Namespa
     if answer.verdict == "bug":
         lines += ["", *report.columns(answer), ""]
         if not args.replay:
-            save = args.save or Path(files[0]).stem + ".replay"
+            save = args.save or build.replay_name(files[0])
             outputs.append((save, report.replay_text(answer, run.options_of(args))))
             what = shlex.join(args.what) + (f" --twin {args.twin}" if args.twin else "")
             cflags_too = " -- " + shlex.join(args.cflags) if args.cflags else ""

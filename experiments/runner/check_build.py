@@ -34,6 +34,8 @@ OPTIMISE = ["-std=gnu17", "-O3", "-flto", "-g", "-fno-pie", "-no-pie"]
 LINK = ["-rdynamic", "-ldl"]
 #: Golden programs that show the compiler where the checker spends its time: a tenth to a fifth less of it.
 TRAINING = {"msq": ["-DNP=2", "-DNC=2"], "inc": ["-DN=3", "-DK=2"], "ttas": ["-DN=3"], "chaselev": ["-DNT=2"]}
+#: Flags of the compiler after which it writes something else, or elsewhere.
+_WRITES = re.compile(r"-o|--output|-M|--?save-temps|-fdump-|-E$")
 #: Lines of inline assembly that touch no memory.
 _HARMLESS = re.compile(r"\s*(#.*|\.loc .*|(pause|nop|rep;? *nop|yield|)\s*;?)\s*")
 
@@ -49,6 +51,16 @@ def _run(command: list[str], what: str) -> str:
         line = next((x for x in lines if "error" in x), lines[0])
         raise Stop(f"{what}: {line}", USAGE)
     return done.stdout
+
+
+def no_option(name: str) -> str:
+    """The file, so that no command takes it for an option."""
+    return f"./{name}" if name.startswith("-") else name
+
+
+def replay_name(file: Path | str) -> str:
+    """Where a failing execution of this program goes, if nobody says."""
+    return no_option(Path(file).stem + ".replay")
 
 
 def fixed_addresses() -> None:
@@ -134,6 +146,8 @@ def image(files: list[Path], cflags: list[str], by: Path | None = None) -> Path:
     """The instrumented shared object of these files; raises Stop when it holds what cannot be explored, by the checker."""
     if lto := next((f for f in cflags if f.startswith("-flto")), None):
         raise Stop(f"with link-time optimisation accesses are not where the instrumentation has seen them: leave {lto} out", UNSUPPORTED)
+    if writes := next((f for f in cflags if _WRITES.match(f)), None):
+        raise Stop(f"{writes}: what the compiler writes, and where, is not for CFLAGS to say: leave it out")
     by = by or checker()                            # first: to build it, images are made here
     table, folder = symbols(), _folder()
     mine = f"{os.getpid()}.{threading.get_native_id()}"
@@ -149,7 +163,7 @@ def image(files: list[Path], cflags: list[str], by: Path | None = None) -> Path:
             objects.append(made)
             text = made.with_suffix(".s")
             objects.append(text)
-            compiles = ["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, str(file)]
+            compiles = ["gcc", "-std=gnu17", "-w", *flags, f"-I{ROOT}", *OURS, *FLAGS, no_option(str(file))]
             _hidden(_run([*compiles, "-E"], f"{file} does not compile"))
             _run([*compiles, "-S", "-o", str(text)], f"{file} does not compile")
             _inline(text, file)

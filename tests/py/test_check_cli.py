@@ -57,6 +57,44 @@ class Cli(Checking):
         self.assertEqual(self.verb(file, "--checkpoint", str(point), "--budget", "1")[0], 3)
         self.assertEqual(self.verb(file, "--checkpoint", str(point), "--resume")[0], 0)
 
+    def test_nothing_read_is_overwritten(self) -> None:
+        file, dot = self.program(BUG), str(self.at / "x.dot")
+        text, link, replay = Path(file).read_text(encoding="utf-8"), self.at / "link", str(self.at / "p.replay")
+        link.symlink_to(file)
+        for option in ("--save", "--keep", "--json"):
+            for name in (file, str(link), f"{self.at}/./p.c"):
+                self.assertIn("which is read", self.stops(file, option, name))
+        self.assertEqual(Path(file).read_text(encoding="utf-8"), text)
+        self.assertIn("where --picture goes", self.stops(file, "--picture", dot, "--json", dot))
+        self.assertIn("where --save goes", self.stops(file, "--save", dot, "--keep", dot))
+        self.assertIn("where --checkpoint goes", self.stops(file, "--checkpoint", dot, "--json", dot))
+        self.assertIn("give that a --save", self.stops(file, "--json", "p.replay"))
+        self.verb(file, "--save", replay)
+        self.assertIn("which is read", self.stops(file, "--replay", replay, "--json", replay))
+        self.assertIn("which is read", self.stops("--merge", replay, "--json", replay))
+        self.assertEqual(self.verb(file, "--save", "/dev/null", "--json", "/dev/null")[0], 1)     # both may go there
+
+    def test_flags_that_write(self) -> None:
+        file = self.program(RIGHT)
+        for flags in (["-o", "foo"], ["-ofoo"], ["--output=foo"], ["-MD"], ["-MF", "foo"], ["-save-temps"], ["-E"]):
+            self.assertIn("leave it out", self.stops(file, "--", *flags))
+        self.assertEqual(self.verb(file, "--", "-O2", "-Dok")[0], 0)
+
+    def test_a_name_like_an_option(self) -> None:
+        self.program(BUG, "-x.c")
+        done = self.command("./-x.c", cwd=self.at)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("check ./-x.c --replay ./-x.replay", done.stdout)
+        self.assertEqual(self.command("./-x.c", "--replay", "./-x.replay", cwd=self.at).returncode, 1)
+
+    def test_unsupported_is_an_answer(self) -> None:
+        """Also where the checker sees it before it begins."""
+        file = self.program(RIGHT + " __attribute__((destructor)) static void d(void) { x = 0; }")
+        code, out = self.verb(file, "--json", "-")
+        self.assertEqual((code, json.loads(out)["verdict"]), (77, "unsupported"))
+        code, out = self.verb(file)
+        self.assertRegex(out, "^p.c: unsupported under sc: .*destructors")
+
     def test_names_with_spaces(self) -> None:
         folder = self.at / "a $folder #1"
         folder.mkdir()
