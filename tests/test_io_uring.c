@@ -32,7 +32,7 @@ static void *echoes_by_epoll(void *arg)
         return NULL;
     tn_fibre *f = start(reads_to_end, fd[0]);
     tn_sleep(1000000);
-    if (tn_write(fd[1], "xy", 2) != 2 || tn_close(fd[1]) != 0 || end_of(f) != 2)
+    if (tn_write(fd[1], "xy", 2) != 2 || tn_close(fd[1]) != 0 || end_of(f) != 2 || tn_close(fd[0]) != 0)
         return NULL;
     return arg;
 }

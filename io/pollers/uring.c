@@ -23,6 +23,7 @@
 
 struct uring {
     struct tn_cluster *cl;
+    struct tn_epoll *epoll; /* in place of it, where there can be none */
     struct io_uring ring;
     bool open, listens;        /* listens: to `wakes` */
     int wakes;                 /* an event source that ends a wait */
@@ -195,8 +196,11 @@ static void uring_withdraw(void *place, const struct tn_request *rq)
 static int uring_arm(void *state, struct tn_worker *me, int fd, uint64_t key, void **place)
 {
     int rc;
-    if (((struct uring_poller *)state)->falls_back)
-        return worker_poller_arm(state, me, fd, key, place);
+    if (((struct uring_poller *)state)->falls_back) {
+        rc = worker_poller_arm(state, me, fd, key, place);
+        *place = ((struct uring_poller *)state)->rings;
+        return rc;
+    }
     struct uring *r = uring_of(state, me, &rc);
     struct io_uring_sqe *sqe = r != NULL ? uring_room(r) : NULL;
     if (sqe == NULL)
@@ -211,7 +215,10 @@ static int uring_arm(void *state, struct tn_worker *me, int fd, uint64_t key, vo
 static void uring_disarm(void *place, uint64_t key)
 {
     struct uring *r = place;
-    uring_cancel(r, uring_of_key(key), 0);
+    if (r->epoll != NULL)
+        worker_poller_disarm(r->epoll, key);
+    else
+        uring_cancel(r, uring_of_key(key), 0);
 }
 
 /* ---- what the kernel tells ---- */
@@ -370,6 +377,7 @@ static int uring_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
         p->rings[i].cl = cl;
     int rc = uring_lacks(p->rings);
     p->falls_back = rc != 0;
+    p->rings->epoll = p->falls_back ? &p->epoll.epoll : NULL;
     snprintf(p->by, sizeof p->by, rc == 0 ? "io_uring" : "epoll: io_uring says: %s", strerror(rc));
     return 0;
 }
