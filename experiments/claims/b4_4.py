@@ -5,13 +5,11 @@ The thresholds were written down before anything was measured.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
-import pandas as pd
-
-from experiments.models.caches import EVENTS, FIBRE, LOOP, MS_1, MS_10, OPPORTUNISTIC, SLEEP, named
-from experiments.runner.claims import Predicate, Undecidable, Verdict
-from experiments.runner.points import Over, statements
+from experiments.models.caches import EVENTS, FIBRE, LOOP, MS_1, MS_10, OPPORTUNISTIC, SLEEP, of_named
+from experiments.runner.claims import Predicate
+from experiments.runner.points import Over
 
 THRESHOLDS: dict[str, Any] = {
     # requests under way on a connection
@@ -29,24 +27,14 @@ def over(metric: str, firsts: Sequence[str], seconds: Sequence[str], depths: Seq
             for depth in depths for first in firsts for second in seconds]
 
 
-def of_named(parts: Sequence[Over]) -> Predicate:
-    judge: Callable[[pd.DataFrame], Verdict] = statements("loadgen", APART, {}, parts)
-
-    def judged(frame: pd.DataFrame) -> Verdict:
-        if "server" not in frame:
-            raise Undecidable("no factor server in the data")
-        return judge(named(frame))
-    return judged
-
-
 CLAIMS: dict[str, Predicate] = {
-    "opportunistic and 10 ms worst, long tails": of_named(
+    "opportunistic and 10 ms worst, long tails": of_named(APART,
         over("throughput", BAD, (*GOOD, LOOP), THRESHOLDS["middle"], "below", THRESHOLDS["worst"])
         + over("latency_p99", BAD, GOOD, THRESHOLDS["middle"], "above", THRESHOLDS["tail"])),
-    "loop best at 1–2": of_named(
+    "loop best at 1–2": of_named(APART,
         over("throughput", (LOOP,), (*GOOD, *BAD), THRESHOLDS["low"], "above", THRESHOLDS["best"])),
-    "fibre, sleep, 1 ms best from 4": of_named(
+    "fibre, sleep, 1 ms best from 4": of_named(APART,
         over("throughput", GOOD, (LOOP, *BAD), THRESHOLDS["from_4"], "above", THRESHOLDS["best"])),
-    "events worst of all at 32": of_named(
+    "events worst of all at 32": of_named(APART,
         over("throughput", (EVENTS,), (*GOOD, *BAD, LOOP), [THRESHOLDS["most"]], "below", THRESHOLDS["worst"])),
 }

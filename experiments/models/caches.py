@@ -2,7 +2,12 @@
 """Who serves, in the rows of the cache: a way to poll, loops, threads, or a peer."""
 from __future__ import annotations
 
+from typing import Sequence
+
 import pandas as pd
+
+from experiments.runner.claims import Predicate, Undecidable, Verdict
+from experiments.runner.points import Over, statements
 
 FIBRE, LOOP, SLEEP, OPPORTUNISTIC = "fibre", "loop", "loop-sleep", "opportunistic"
 MS_1, MS_10 = "timeout-1ms", "timeout-10ms"
@@ -12,12 +17,27 @@ POLLERS = {"thread:mode=loop": LOOP, "thread:mode=loop-sleep:us=1000": SLEEP, "t
            "thread:mode=opportunistic-timeout:us=1000": MS_1, "thread:mode=opportunistic-timeout:us=10000": MS_10}
 SERVERS = {"kvcache-event": EVENTS, "kvcache-pthread": THREADS, "kvcache-memcached": MEMCACHED}
 ALL = [FIBRE, *POLLERS.values(), *SERVERS.values()]
+MUTEX = "kvcache --mutex "
 
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
-    """With a column `who`; rows of others are left out."""
+    """With a column `who`, which names the mutex where it is not the default; rows of others are left out."""
     frame = frame.assign(TENTER_POLLER=frame.get("TENTER_POLLER", pd.Series(index=frame.index, dtype=object)),
                          poller=frame.get("poller", pd.Series(index=frame.index, dtype=object)))
+    server = frame["server"].astype(str)
+    mutex = server.where(server.str.startswith(MUTEX), MUTEX).str[len(MUTEX):]
     of_poller = frame["TENTER_POLLER"].map(POLLERS).where(frame["TENTER_POLLER"].notna(), frame["poller"].map({"fibre": FIBRE}))
-    who = frame["server"].map(SERVERS).where(frame["server"].ne("kvcache"), of_poller)
+    fibres = of_poller + mutex.map(lambda m: f", {m}" if m else "")
+    who = fibres.where(server.str.startswith(MUTEX) | server.eq("kvcache"), server.map(SERVERS))
     return frame.assign(who=who)[who.notna()]
+
+
+def of_named(apart: Sequence[str], parts: Sequence[Over]) -> Predicate:
+    """All statements, about points that are told by `who`."""
+    judge = statements("loadgen", apart, {}, parts)
+
+    def judged(frame: pd.DataFrame) -> Verdict:
+        if "server" not in frame:
+            raise Undecidable("no factor server in the data")
+        return judge(named(frame))
+    return judged

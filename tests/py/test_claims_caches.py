@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Claims of B4.4 on synthetic tables that must give each verdict, and its figure."""
+"""Claims of B4.4 and B4.10 on synthetic tables that must give each verdict, and their figures."""
 from __future__ import annotations
 
 import sys
@@ -53,8 +53,9 @@ class Pollers(Case):
                                    for name in who for depth in DEPTHS])
 
     def test_names(self) -> None:
-        found = caches.named(pd.DataFrame(list(TOLD.values()) + [{"server": "httpd"}, {"server": "kvcache", "poller": "worker"}]))
-        self.assertEqual(list(found["who"]), list(TOLD))
+        spins = {"server": "kvcache --mutex spin-block", "poller": "fibre"}
+        found = caches.named(pd.DataFrame([*TOLD.values(), spins, {"server": "httpd"}, {"server": "kvcache", "poller": "worker"}]))
+        self.assertEqual(list(found["who"]), [*TOLD, "fibre, spin-block"])
         self.assertEqual(set(TOLD), set(caches.ALL))
 
     def test_as_the_source(self) -> None:
@@ -88,6 +89,49 @@ class Pollers(Case):
         self.points()
         drawn = self.figure("cache_b4_4", 3)
         self.assertEqual(set(drawn["series"]), set(TOLD))
+
+
+ALIKE, AHEAD, HEAVY, MEMORY = claims.module("B4.10").CLAIMS
+
+
+class Writes(Case):
+    row = "B4.10"
+    setUpClass = Pollers.setUpClass
+
+    def points(self, change: dict[tuple[str, float], float] | None = None, tail: float = 20.0, fibres: float = 16.0,
+               connections: int = 6000) -> pd.DataFrame:
+        """`change`: throughput of one, in a share of writes."""
+        high = {caches.FIBRE: 120e3, caches.SLEEP: 110e3}
+        return table(self.folder, [({"program": "loadgen", "workers": 2, "writes": share, "connections": connections,
+                                     "TENTER_POLLER": None, "poller": None, **TOLD[who]},
+                                    {"throughput": ("1/s", (change or {}).get((who, share), high.get(who, 100e3) if share > 0.5 else
+                                                                              95e3 if who == caches.FIBRE else 100e3)),
+                                     "latency_median": ("ns", 1e6), "cpu": ("ns", 5e3),
+                                     "latency_p99": ("ns", 1e6 * (tail if who == caches.THREADS else 4)),
+                                     "memory": ("B", 1024 * (fibres if who == caches.FIBRE else 12))})
+                                   for who in (caches.FIBRE, caches.SLEEP, caches.EVENTS, caches.THREADS)
+                                   for share in (0.1, 0.5, 0.9)])
+
+    def test_as_the_source(self) -> None:
+        found = self.judge(self.points())
+        self.assertEqual([j.verdict for j in found.values()], [HOLDS] * 4, [j.why for j in found.values()])
+
+    def test_each_fails(self) -> None:
+        for claim, made in ((ALIKE, {"change": {(caches.THREADS, 0.1): 50e3}}), (AHEAD, {"change": {(caches.SLEEP, 0.9): 90e3}}),
+                            (AHEAD, {"change": {(caches.FIBRE, 0.1): 120e3}}), (HEAVY, {"tail": 4.0}), (MEMORY, {"fibres": 12.0}),
+                            (MEMORY, {"fibres": 64.0})):
+            with self.subTest(claim):
+                found = claims.module("B4.10").CLAIMS[claim](self.points(**made))   # type: ignore[arg-type]
+                self.assertEqual(found.verdict, FAILS, found.why)
+
+    def test_not_decidable(self) -> None:
+        found = self.judge(self.points(connections=100))
+        self.assertEqual([j.verdict for j in found.values()], [OPEN] * 4)
+
+    def test_figure(self) -> None:
+        self.points()
+        drawn = self.figure("cache_b4_10", 3)
+        self.assertEqual(set(drawn["x"]), {0.1, 0.5, 0.9})
 
 
 if __name__ == "__main__":
