@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The web server with each front-end: what it answers, and that no client, however it behaves, keeps it from the others.
 
-    servers.py HTTPD...
+    servers.py [--stress] HTTPD...
 """
 from __future__ import annotations
 
@@ -257,12 +257,12 @@ def fuzz(server: Server) -> None:
     wanted("alive after what is no HTTP", Client(server).status(PLAIN) == 200)
 
 
-def storm(server: Server) -> None:
-    """Connections come and go at random; none leaves a descriptor behind."""
+def storm(server: Server, n: int, most: int) -> None:
+    """n connections come and go at random, `most` of them at once; none leaves a descriptor behind."""
     before, chance = server.descriptors(), random.Random(2)
     live: list[Client] = []
-    for _ in range(1500):
-        if live and chance.random() < 0.5:
+    for _ in range(2 * n):
+        if live and (len(live) >= most or chance.random() < 0.5):
             c = live.pop(chance.randrange(len(live)))
             chance.choice((c.resets, c.socket.close))()
         else:
@@ -274,6 +274,21 @@ def storm(server: Server) -> None:
     while server.descriptors() > before and time.monotonic() < until:
         time.sleep(0.05)
     wanted(f"no descriptor is left: {before} before, {server.descriptors()} after", server.descriptors() <= before)
+
+
+def storms(folder: Path) -> None:
+    """Six times 10 000 connections at once, and as many that come and go: no fibre is lost, and no byte once all is warm."""
+    server = Server("--files", str(folder))
+    held = []
+    for _ in range(6):
+        crowd = [Client(server).sends(PLAIN) for _ in range(10000 if not children(server.process.pid) else 5000)]
+        for c in crowd:
+            c.socket.close()
+        storm(server, 10000, 500)
+        held.append(resident(server))
+    wanted(f"no byte is lost: {held} KiB", held[5] < 1.1 * held[3])
+    counted = server.ends().get("counters", {})
+    wanted(f"no fibre is lost: {counted}", abs(counted.get("spawn", 0) - counted.get("exit", 0)) <= 2)
 
 
 def impatient(folder: Path) -> None:
@@ -352,7 +367,7 @@ def one(folder: Path) -> None:
     lying(server)
     rude(server)
     fuzz(server)
-    storm(server)
+    storm(server, 750, 750)
     waits = [Client(server) for _ in range(10)]     # they are there when it ends
     said = server.ends()
     wanted("they are told", all(c.ended() for c in waits))
@@ -377,11 +392,12 @@ def main() -> int:
         (folder / "link").symlink_to("page.html")
         (folder / "linked").symlink_to("sub")
         os.mkfifo(folder / "fifo")
-        for path in sys.argv[1:]:
+        stress = sys.argv[1] == "--stress"
+        for path in sys.argv[1 + stress:]:
             ways: list[list[str]] = [[], ["--copies"]] if path.endswith("-event") else [[]]
             for words in ways:
                 program[:] = [path, *words]
-                one(folder)
+                (storms if stress else one)(folder)
     print("\n".join(faults) or "servers: ok")
     return 1 if faults else 0
 
