@@ -10,6 +10,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -266,6 +267,9 @@ static void run(struct bench *b)
                       apart ? "\"differs\": \"loops, each a process\"" : "\"differs\": \"loops, each a thread\"");
     patience = server_patience(b);
     server_open(b, listeners, apart ? n : 1);
+    for (int i = 0; i < (apart ? n : 1); i++) /* two loops may be told of one connection */
+        if (fcntl(listeners[i], F_SETFL, O_NONBLOCK) != 0)
+            bench_die(b, BENCH_INTERNAL, "fcntl: %s", strerror(errno));
     for (int i = 0; i < n; i++)
         loops[i] = (struct loop){.bench = b, .number = i, .listener = listeners[apart ? i : 0]};
     if (apart)
