@@ -75,7 +75,7 @@ int connection_open(int number, bool waits)
 
 static bool opens(struct loop *l, struct conn *c, bool waits)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.ptr = c};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | EPOLLET, .data.ptr = c};
     c->fd = connection_open(c->number, waits);
     if (c->fd < 0 || epoll_ctl(l->events, EPOLL_CTL_ADD, c->fd, &event) != 0)
         bench_die(load.b, errno == EMFILE || errno == ENFILE ? BENCH_UNSUPPORTED : BENCH_INTERNAL,
@@ -237,7 +237,8 @@ static bool answered(struct loop *l, struct conn *c, const char *from, size_t n)
     return true;
 }
 
-static void receives(struct loop *l, struct conn *c)
+/* `last`: nothing will be told any more, so that the end of it all is looked for behind what there is. */
+static void receives(struct loop *l, struct conn *c, bool last)
 {
     size_t kept, room;
     ssize_t n;
@@ -256,7 +257,7 @@ static void receives(struct loop *l, struct conn *c)
             closes(l, c);
             return;
         }
-    } while ((size_t)n == room);
+    } while (last || (size_t)n == room);
     if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) {
         if (n < 0 && kept > 0) {
             memcpy(buffer_room(&c->in, kept), l->input, kept);
@@ -346,7 +347,7 @@ static void turns(struct loop *l)
                 broken(l, c);
                 pump(l, c);
             } else if ((events[i].events & ~(uint32_t)EPOLLOUT) != 0 && c->fd >= 0)
-                receives(l, c);
+                receives(l, c, (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0);
         }
         if (l->now >= look) {
             gives_up(l);
