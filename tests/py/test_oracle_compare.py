@@ -22,6 +22,7 @@ from dscheck.oracle.compare import (Checker, NoChecker, compare, difference, mai
 from dscheck.oracle.generate import generate, waits  # noqa: E402
 from dscheck.oracle.program import Location, Load, Source, Store, Value  # noqa: E402
 from dscheck.oracle.search import TooMany, interleave  # noqa: E402
+from experiments.runner import check_build  # noqa: E402
 
 X, Y = Location("x", "int", "atomic"), Location("y", "int", "operator")
 SB = Source((X, Y), ((Store(X, Value(1), "relaxed"), Load(0, Y, "relaxed")),
@@ -130,6 +131,7 @@ class Comparing(unittest.TestCase):
         """TENTER_TEST_LONG=1, as with `./tenter test --all`: a thousand programs."""
         if not Checker().available():
             self.skipTest("there is no './tenter check' here yet")
+        check_build.checker()           # not within the seconds that the first program may take
         count, out = 1000 if "TENTER_TEST_LONG" in os.environ else 15, io.StringIO()
         with contextlib.redirect_stdout(out):
             code = main(["--count", str(count), "--steps", "5000"])
