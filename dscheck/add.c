@@ -255,7 +255,8 @@ static bool add_read(unsigned t)
 
     uint16_t last = g->place[loc].last;
     struct effect latest = effect_of(s, value_of(g, last, loc), 0);
-    bool ahead = false;
+    bool fails = run_options.retry_as_await && q->op >= OP_CAS && q->op <= OP_CAS_VAL;
+    bool ahead = false, loops = await_may_loop(q->op) && (q->op < OP_CAS || await_seen(t));
     look.latest_waits = latest.waits || (bottom != NIL && !graph_newer(g, last, bottom));
     if (exec_exhaustive())
         for (uint16_t x = last; x != NIL && look.n < CANDIDATES - 1;) {
@@ -265,7 +266,8 @@ static bool add_read(unsigned t)
             if (bottom == NIL || (w != NIL && graph_newer(g, w, bottom))) {
                 struct effect old = effect_of(s, value_of(g, w, loc), 0);
                 if (!old.waits) {
-                    bool reads = !old.writes || old.new == value_of(g, w, loc);
+                    bool reads =
+                        (loops || fails) && (!old.writes || (q->op < OP_CAS && old.new == value_of(g, w, loc)));
                     bool steal = old.writes && g->slot[x].reads;
                     ahead |= reads;
                     look.of[look.n++] = (struct candidate){w, old.writes, steal, reads, false, false, old.choices};
@@ -275,7 +277,7 @@ static bool add_read(unsigned t)
         }
     if (await_may_loop(q->op))
         await_record(t, e);
-    if (!look.latest_waits && latest.writes && latest.new == value_of(g, last, loc)) {
+    if (!look.latest_waits && q->op < OP_CAS && latest.writes && latest.new == value_of(g, last, loc)) {
         look.of[look.n] = (struct candidate){last, true, false, true, false, false, 1};
         ahead = true;
         look.latest_waits = true; /* until the look says otherwise */
@@ -388,7 +390,7 @@ void add_looked(void)
     int to = await_may_loop(st->q.op) ? await_came_back(t) : -1;
     bool back = (unsigned)to < look.records; /* else the loop is a later one: this read lets it go on */
     struct candidate *c = &look.of[look.at];
-    if (back ? look_elsewhere() : !c->writes && look_further())
+    if (back ? look_elsewhere() : to < 0 && !c->writes && look_further())
         return;
     look.at++;
     if (c->rf == search_graph->place[search_graph->slot[look.e].loc].last)

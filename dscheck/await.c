@@ -48,6 +48,16 @@ static inline bool same(const struct state *s, const char *sp, const struct reco
            undone(s, r->undos);
 }
 
+bool await_seen(unsigned t)
+{
+    const struct state *s = &exec_state[t];
+    const char *sp = in_thread[t].sp;
+    for (unsigned i = 0; i < s->records; i++)
+        if (same(s, sp, &s->record[i]))
+            return true;
+    return false;
+}
+
 /*
  * A turn with a compare-and-exchange or a try-lock that failed is work, but not twice: if the turn before it has read
  * the same writes, it is in vain.

@@ -106,6 +106,7 @@ void place_stream(struct stream *s);
 
 bool await_may_loop(unsigned op); /* it reads, and may write nothing */
 void await_record(unsigned t, uint16_t slot);
+bool await_seen(unsigned t);     /* the thread has been in the state in which it is */
 int await_came_back(unsigned t); /* the recorded state from which it has come back in vain; -1: none */
 void await_put_back(unsigned t, const struct record *r);
 void await_put_back_to(unsigned t, unsigned records); /* to the last of so many; later ones are forgotten */
