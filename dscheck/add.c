@@ -388,7 +388,8 @@ void add_looked(void)
     unsigned t = look.t;
     struct state *st = &exec_state[t];
     int to = await_may_loop(st->q.op) ? await_came_back(t) : -1;
-    bool back = (unsigned)to < look.records; /* else the loop is a later one: this read lets it go on */
+    /* Else it came back to nothing (-1), or the loop is a later one: this read lets it go on. */
+    bool back = (unsigned)to < look.records;
     struct candidate *c = &look.of[look.at];
     if (back ? look_elsewhere() : to < 0 && !c->writes && look_further())
         return;
