@@ -78,6 +78,8 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
     }
     bench_sample(b, "throughput", "1/s", answers / load.duration, rep);
     bench_sample(b, "latency_median", "ns", (double)hdr_percentile(all, 50), rep);
+    if (hdr_supports(all, 90))
+        bench_sample(b, "latency_p90", "ns", (double)hdr_percentile(all, 90), rep);
     if (hdr_supports(all, 99))
         bench_sample(b, "latency_p99", "ns", (double)hdr_percentile(all, 99), rep);
     if (all->total > 0) {

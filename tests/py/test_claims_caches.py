@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Claims of B4.4 and B4.10 on synthetic tables that must give each verdict, and their figures."""
+"""Claims of B4.4, B4.10, B4.14 and B4.15 on synthetic tables that must give each verdict, and their figures."""
 from __future__ import annotations
 
 import sys
@@ -20,7 +20,7 @@ from test_claims_rows import Case, Point, table  # noqa: E402
 DEPTHS = (1, 2, 4, 8, 16, 32)
 #: what each of them is told by
 TOLD: dict[str, Point] = {
-    caches.FIBRE: {"server": "kvcache", "poller": "fibre"},
+    **{who: {"server": "kvcache", "poller": who} for who in (caches.FIBRE, caches.WORKER)},
     **{who: {"server": "kvcache", "poller": "thread", "TENTER_POLLER": text} for text, who in caches.POLLERS.items()},
     **{who: {"server": server} for server, who in caches.SERVERS.items()}}
 WORST, LOOP, BEST, EVENTS = claims.module("B4.4").CLAIMS
@@ -54,7 +54,7 @@ class Pollers(Case):
 
     def test_names(self) -> None:
         spins = {"server": "kvcache --mutex spin-block", "poller": "fibre"}
-        found = caches.named(pd.DataFrame([*TOLD.values(), spins, {"server": "httpd"}, {"server": "kvcache", "poller": "worker"}]))
+        found = caches.named(pd.DataFrame([*TOLD.values(), spins, {"server": "httpd"}, {"server": "kvcache", "poller": "uring"}]))
         self.assertEqual(list(found["who"]), [*TOLD, "fibre, spin-block"])
         self.assertEqual(set(TOLD), set(caches.ALL))
 
@@ -132,6 +132,86 @@ class Writes(Case):
         self.points()
         drawn = self.figure("cache_b4_10", 3)
         self.assertEqual(set(drawn["x"]), {0.1, 0.5, 0.9})
+
+
+BEHIND, BEFORE = claims.module("B4.15").CLAIMS
+SPINS = [caches.FIBRE, caches.LOOP]
+
+
+class Etc(Case):
+    row = "B4.15"
+    setUpClass = Pollers.setUpClass
+
+    def points(self, change: dict[tuple[str, str, str], float] | None = None, connections: int = 6000) -> pd.DataFrame:
+        """`change`: of one, under a load, a metric."""
+        told = {**TOLD, **{who + caches.SPIN_BLOCK: {**TOLD[who], "server": "kvcache --mutex spin-block"} for who in SPINS}}
+        rate = {caches.EVENTS: 120e3, caches.MEMCACHED: 120e3, caches.THREADS: 60e3}
+        late = {caches.EVENTS: 1e6, caches.MEMCACHED: 1e6, caches.THREADS: 9e6}
+
+        def of(who: str, load: str, metric: str, usual: float) -> float:
+            return (change or {}).get((who, load, metric), usual)
+        return table(self.folder, [({"program": "loadgen", "workers": 2, "writes": 0.1, "depth": depth, "connections": connections,
+                                     "rate": 8000 if load == caches.OPEN else None, "arrivals": "pareto" if load == caches.OPEN else None,
+                                     "TENTER_POLLER": None, "poller": None, **told[who]},
+                                    {"throughput": ("1/s", of(who, load, "throughput", 8000 if load == caches.OPEN else rate.get(who, 100e3))),
+                                     **{metric: ("ns", of(who, load, metric, late.get(who, 2e6)))
+                                        for metric in ("latency_mean", "latency_p90")}})
+                                   for who in told for load, depth in ((caches.CLOSED, 1), (caches.CLOSED, 16), (caches.OPEN, 1))])
+
+    def test_as_the_source(self) -> None:
+        found = self.judge(self.points())
+        self.assertEqual([j.verdict for j in found.values()], [HOLDS] * 2, [j.why for j in found.values()])
+
+    def test_each_fails(self) -> None:
+        for claim, change in ((BEHIND, (caches.LOOP, caches.CLOSED, "throughput", 130e3)),
+                              (BEHIND, (caches.FIBRE + caches.SPIN_BLOCK, caches.CLOSED, "throughput", 130e3)),
+                              (BEHIND, (caches.FIBRE, caches.OPEN, "latency_p90", 5e5)), (BEHIND, (caches.FIBRE, caches.OPEN, "latency_mean", 5e5)),
+                              (BEFORE, (caches.THREADS, caches.CLOSED, "throughput", 110e3)),
+                              (BEFORE, (caches.LOOP, caches.OPEN, "latency_p90", 2e7))):
+            with self.subTest(claim):
+                found = claims.module("B4.15").CLAIMS[claim](self.points({change[:3]: change[3]}))  # type: ignore[arg-type]
+                self.assertEqual(found.verdict, FAILS, found.why)
+                self.assertIn(change[0], found.why)
+
+    def test_not_decidable(self) -> None:
+        found = self.judge(self.points(connections=100))
+        self.assertEqual([j.verdict for j in found.values()], [OPEN] * 2)
+
+    def test_figure(self) -> None:
+        self.points()
+        drawn = self.figure("cache_b4_15", 3)
+        self.assertEqual(set(drawn["series"]), {*TOLD, *(who + caches.SPIN_BLOCK for who in SPINS)})
+
+
+ONLY, = claims.module("B4.14").CLAIMS
+
+
+class Variants(Case):
+    row = "B4.14"
+    told: dict[str, Point] = {caches.PLAIN: {}, caches.PINNED: {"pin": True}, caches.BATON: {"server": "kvcache --mutex baton"},
+                              caches.LOCKED: {"scheduler": "pushing:queue=locked:levels=3", "TENTER_IDLE": "block"},
+                              caches.NO_STEALING: {"scheduler": "pushing:steal=stuck:levels=3", "TENTER_IDLE": "block"}}
+
+    def points(self, changed: str = "", part: float = 1.0, cores: tuple[int, ...] = (1, 2, 16)) -> pd.DataFrame:
+        """`part`: of one, over what the runtime does as it is."""
+        usual = {caches.NO_STEALING: 0.7, caches.BATON: 0.6, changed: part}
+        return table(self.folder, [({"program": "loadgen", "server": "kvcache", "scheduler": "pushing:preset=fibre", "pin": None,
+                                     "TENTER_IDLE": None, "workers": n, "connections": 12000, **told},
+                                    {"throughput": ("1/s", 1e5 * n * (usual.get(who, 1) if n > 2 else 1)), "cpu": ("ns", 5e3),
+                                     "latency_p99": ("ns", 1e6)})
+                                   for who, told in self.told.items() for n in cores], cores=16)
+
+    def test_verdicts(self) -> None:
+        self.verdict(self.points(), ONLY, HOLDS)
+        for who, part in ((caches.PINNED, 0.8), (caches.LOCKED, 0.8), (caches.NO_STEALING, 1.0), (caches.BATON, 1.2)):
+            self.verdict(self.points(who, part), ONLY, FAILS, who)
+
+    def test_few_cores(self) -> None:
+        self.verdict(self.points(cores=(1, 2)), ONLY, OPEN, "no point at workers 8 to 64 within the cores, only at 1, 2")
+
+    def test_figure(self) -> None:
+        self.points()
+        self.assertEqual(set(self.figure("cache_b4_14", 3)["series"]), set(self.told))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,8 @@ def closed(fake: Fake) -> None:
     wanted(f"all that was asked is in the latencies: {answered} of {asked}", answered == asked)
     wanted(f"as many as were answered: {value(said, 'throughput')}", 0 <= answered - value(said, "throughput") / 2 <= 5)
     wanted("five connections", fake.seen["connections"] == 5)
+    median, p90, greatest = (value(said, f"latency_{name}") for name in ("median", "p90", "greatest"))
+    wanted(f"percentiles: {median} {p90} {greatest}", 0 < median <= p90 <= greatest or answered < 100)
     wanted("what was asked for", fake.seen["texts"] == ["GET /x?y HTTP/1.1\r\nHost: 127.0.0.1"])
     wanted("what the server says of itself", said["binary"]["runtime"] == "fake")
     wanted("processor time and memory of the server", value(said, "cpu") > 0 and value(said, "memory") >= 0)
