@@ -19,6 +19,7 @@
 struct server_totals *server_totals;
 
 static void *all; /* the service's */
+static uint64_t work, every;
 
 /* ---- replies ---- */
 
@@ -90,6 +91,17 @@ void server_closed(struct connection *c)
     free(c);
 }
 
+/* For those of its requests behind the first `before` whose turn it is: here, and not in the service, whose parser may be a
+ * library, in which nobody is preempted. */
+static void computes(struct connection *c, uint64_t before)
+{
+    uint64_t n = c->out.requests / every - before / every;
+    if (work == 0 || n == 0)
+        return;
+    server_count(&server_totals->computed, n);
+    bench_work(n * work);
+}
+
 static bool enough(const struct connection *c)
 {
     return c->out.file >= 0 || c->out.size > SERVICE_ENOUGH;
@@ -115,6 +127,7 @@ static void fed(struct connection *c, size_t n, uint64_t now)
     c->more = c->have != 0 && enough(c) && c->ends == 0;
     if (c->have != 0 && taken != 0)
         memmove(c->in, c->in + taken, c->have);
+    computes(c, before);
     if (c->out.requests != before)
         progress(c, now);
 }
@@ -223,6 +236,10 @@ static void record(struct bench *b)
         bench_sample(b, "cpu", "ns", cpu * 1e9 / (double)requests, rep);
     bench_count(b, "silent_connections", (double)total(&server_totals->silent));
     bench_count(b, "refused_connections", (double)total(&server_totals->refused));
+    if (work != 0) {
+        bench_count(b, "computed", (double)total(&server_totals->computed));
+        bench_work_check(b);
+    }
     if (total(&server_totals->calls) != 0)
         bench_count(b, "system_calls", (double)total(&server_totals->calls));
     else
@@ -238,6 +255,9 @@ int main(int argc, char **argv)
          false},
         {"patience", BENCH_REAL, "30", 0.01, 86400, NULL, "s", "a connection ends that makes no progress for so long",
          NULL, 0, 0, false},
+        {"work", BENCH_INT, "0", 0, 1e9, NULL, "ns", "computing for each --every-th request of a connection", NULL, 0,
+         0, false},
+        {"every", BENCH_INT, "1", 1, 1e9, NULL, "", "which requests --work is for", NULL, 0, 0, false},
     };
     enum { COMMON = sizeof common / sizeof *common };
     static struct bench b;
@@ -273,6 +293,10 @@ int main(int argc, char **argv)
     server_totals = mmap(NULL, sizeof *server_totals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (server_totals == MAP_FAILED)
         bench_die(&b, BENCH_INTERNAL, "no memory");
+    work = (uint64_t)bench_int(&b, "work");
+    every = (uint64_t)bench_int(&b, "every");
+    if (work != 0)
+        bench_work_calibrate();
     front.run(&b);
     service.stop(all, &b);
     record(&b);

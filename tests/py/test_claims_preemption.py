@@ -17,8 +17,8 @@ from experiments.runner.claims import FAILS, HOLDS, OPEN
 COSTLY, FREE, SHAPES = claims.module("H7").CLAIMS
 
 
-def points(full: float = 30.0, compiler: float = 12.2, p50: float = 4e6, p99: float = 9e6
-           ) -> list[tuple[Point, Metrics]]:
+def points(full: float = 30.0, compiler: float = 12.2, p50: float = 4e6, p99: float = 9e6,
+           web99: float = 8e6) -> list[tuple[Point, Metrics]]:
     """A flag by its barrier; requests never preempted, and preempted."""
     flag: tuple[Point, Metrics] = ({"program": "flag"}, {
         "flag_none": 12.0, "flag_compiler": compiler, "flag_full": full})
@@ -27,7 +27,12 @@ def points(full: float = 30.0, compiler: float = 12.2, p50: float = 4e6, p99: fl
          {"latency_p50_ns": half, "latency_p90_ns": 1.5 * half, "latency_p99_ns": tail,
           "throughput": 150.0})
         for period, half, tail in ((0, p50, p99), (500, 1e6, 2e6))]
-    return [flag, *mixed]
+    web: list[tuple[Point, Metrics]] = [
+        ({"program": "loadgen", "server": server, "TENTER_PREEMPT_US": period},
+         {"latency_p50_ns": 1e5, "latency_p90_ns": 3e5, "latency_p99_ns": tail, "throughput": 4e3})
+        for server, period, tail in (("httpd --work 1", 0, web99), ("httpd --work 1", 500, 1e6), ("httpd-event --work 1", None, 8e6),
+                                     ("httpd-pthread --work 1", None, 2e6))]
+    return [flag, *mixed, *web]
 
 
 class H7(unittest.TestCase):
@@ -56,12 +61,17 @@ class H7(unittest.TestCase):
         self.verdicts({SHAPES: FAILS}, p50=1e6, p99=2.1e6)
         self.verdicts({SHAPES: HOLDS}, p50=1e6)                    # the tail alone differs
         self.verdicts({SHAPES: OPEN}, p50=1e6, p99=1.5 * 2e6)
+        self.verdicts({SHAPES: FAILS}, web99=1.1e6)                # the server's alone do not
+        self.verdicts({SHAPES: OPEN}, web99=1.51e6)
 
     def test_too_little(self) -> None:
         self.verdicts(dict.fromkeys((COSTLY, FREE, SHAPES), OPEN), blocks=3)
         only_flag = {j.claim: j for j in claims.judge("H7", table(self.folder, points()[:1]))}
         self.assertEqual(only_flag[SHAPES].verdict, OPEN)
         self.assertIn("no usable row of mixed", only_flag[SHAPES].why)
+        no_server = {j.claim: j for j in claims.judge("H7", table(self.folder, points()[:3]))}
+        self.assertEqual(no_server[SHAPES].verdict, OPEN)
+        self.assertIn("no usable row of loadgen", no_server[SHAPES].why)
         never = {j.claim: j for j in claims.judge("H7", table(self.folder, points()[:2]))}
         self.assertEqual(never[SHAPES].verdict, OPEN)
         self.assertIn("no percentile", never[SHAPES].why)
@@ -70,10 +80,11 @@ class H7(unittest.TestCase):
 
     def test_figure(self) -> None:
         table(self.folder, points())
-        module = importlib.import_module("preemption_h7")
         path = str(self.folder / "tidy.csv")
-        self.assertEqual(style.script("preemption_h7", module.draw, ["preemption_h7", path]), 0)
-        self.assertTrue((self.folder / "figures" / "preemption_h7.pdf").exists())
+        for name in ("preemption_h7", "preemption_web_h7"):
+            module = importlib.import_module(name)
+            self.assertEqual(style.script(name, module.draw, [name, path]), 0)
+            self.assertTrue((self.folder / "figures" / f"{name}.pdf").exists())
 
 
 if __name__ == "__main__":

@@ -377,6 +377,11 @@ def one(folder: Path) -> None:
     said = Server().ends()
     wanted("nothing was asked for: no processor time of a request",
            [s["value"] for s in said["samples"] if s["metric"] in ("requests", "connections")] == [0, 0])
+    server = Server("--work", "1000000", "--every", "3")
+    one_by_one, at_once = Client(server), Client(server).sends(PLAIN * 8)
+    wanted("all are answered", [one_by_one.status(PLAIN) for _ in range(10)] + [at_once.answer()[0] for _ in range(8)] == [200] * 18)
+    said = server.ends()
+    wanted(f"each third computes: {said.get('counters')}", said["counters"]["computed"] == 3 + 2)
     impatient(folder)
     short_of_descriptors(folder)
     refuses()
