@@ -2,11 +2,11 @@
  *
  * The store of kvcache; see kvstore.h.
  *
- * An entry is dead when its second has come, or its unique number is not above `flushed`; it is taken out when it is met.
+ * An entry is dead when its second has come, or its unique number is not above its shard's `flushed`; it is taken out when it is met.
  * Nothing else looks for the dead: they go as others do, when memory is short and they have not been used for longest.
  *
- * A flush to come is carried out by the first call after its second, as one at once: nobody can tell that from one in time,
- * since every call that reads or stores begins with kv_now.
+ * A flush goes from shard to shard. One to come is carried out in a shard by the first call there after its second: nobody can tell
+ * that from one in time, since every call that reads or stores begins with it.
  */
 #include "kvstore.h"
 
@@ -20,7 +20,9 @@ struct shard {
     _Alignas(64) struct service_lock *lock; /* of all that follows */
     struct kv_entry **buckets;
     size_t mask;
-    size_t used; /* bytes: entries, stored or not yet, and the table */
+    size_t used;       /* bytes: entries, stored or not yet, and the table */
+    uint64_t flushed;  /* the last number that any entry had then */
+    uint32_t flush_at; /* 0: no flush to come */
     TAILQ_HEAD(kv_order, kv_entry) order;
     uint64_t counts[KV_COUNTED];
 };
@@ -32,8 +34,6 @@ struct kv {
     uint64_t seed;
     struct shard *shard;
     _Alignas(64) _Atomic(uint64_t) unique;
-    _Alignas(64) _Atomic(uint64_t) flushed;
-    _Atomic(uint32_t) flush_at; /* 0: no flush to come */
 };
 
 /* ---- time ---- */
@@ -51,35 +51,39 @@ static uint64_t next_unique(struct kv *kv)
     return atomic_fetch_add_explicit(&kv->unique, 1, memory_order_relaxed) + 1;
 }
 
-static void flush_now(struct kv *kv)
-{
-    uint64_t last = next_unique(kv), before = atomic_load_explicit(&kv->flushed, memory_order_relaxed);
-    /* relaxed: the exchange checks it. K0 (release): who sees the flush sees what its caller did before */
-    while (before < last && !atomic_compare_exchange_weak_explicit(&kv->flushed, &before, last, memory_order_release,
-                                                                   memory_order_relaxed))
-        ;
-}
-
 uint32_t kv_now(struct kv *kv)
 {
-    uint32_t now = (uint32_t)(seconds(CLOCK_MONOTONIC_COARSE) - kv->started + 2);
-    uint32_t at = atomic_load_explicit(&kv->flush_at, memory_order_acquire); /* K1 */
-    if (at != 0 && now >= at &&
-        atomic_compare_exchange_strong_explicit(&kv->flush_at, &at, 0, memory_order_acq_rel, /* K1 */
-                                                memory_order_acquire))                       /* K1 */
-        flush_now(kv);
-    return now;
+    return (uint32_t)(seconds(CLOCK_MONOTONIC_COARSE) - kv->started + 2);
+}
+
+/* Under the shard's lock, as were its entries when they got their numbers. */
+static void flush_shard(struct kv *kv, struct shard *s)
+{
+    s->flush_at = 0;
+    s->flushed = atomic_load_explicit(&kv->unique, memory_order_relaxed); /* relaxed: as next_unique */
+}
+
+static void flush_due(struct kv *kv, struct shard *s, uint32_t now)
+{
+    if (s->flush_at != 0 && now >= s->flush_at)
+        flush_shard(kv, s);
 }
 
 void kv_flush(struct kv *kv, int32_t delay)
 {
     uint32_t now = kv_now(kv);
-    if (delay > 0) {
-        atomic_store_explicit(&kv->flush_at, now + (uint32_t)delay, memory_order_release); /* K1 */
-        return;
+    if (delay <= 0)
+        next_unique(kv); /* memcached gives it one */
+    for (unsigned i = 0; i < kv->shards; i++) {
+        struct shard *s = &kv->shard[i];
+        service_lock(s->lock);
+        flush_due(kv, s, now);
+        if (delay > 0)
+            s->flush_at = now + (uint32_t)delay;
+        else
+            flush_shard(kv, s);
+        service_unlock(s->lock);
     }
-    atomic_store_explicit(&kv->flush_at, 0, memory_order_release); /* K1 */
-    flush_now(kv);
 }
 
 static uint32_t expiry(const struct kv *kv, int32_t exptime, uint32_t now)
@@ -138,18 +142,17 @@ static void unlink_entry(struct shard *s, struct kv_entry *e)
     release(s, e);
 }
 
-static bool dead(struct kv *kv, const struct kv_entry *e, uint32_t now)
+static bool dead(const struct shard *s, const struct kv_entry *e, uint32_t now)
 {
-    return (e->expires != 0 && e->expires <= now) ||
-           e->unique <= atomic_load_explicit(&kv->flushed, memory_order_acquire); /* K0 */
+    return (e->expires != 0 && e->expires <= now) || e->unique <= s->flushed;
 }
 
-static struct kv_entry *find(struct kv *kv, struct shard *s, uint64_t hash, const char *key, size_t n, uint32_t now)
+static struct kv_entry *find(struct shard *s, uint64_t hash, const char *key, size_t n, uint32_t now)
 {
     struct kv_entry *e = s->buckets[hash & s->mask];
     while (e != NULL && (e->hash != hash || e->key_size != n || memcmp(e->text, key, n) != 0))
         e = e->next;
-    if (e != NULL && dead(kv, e, now)) {
+    if (e != NULL && dead(s, e, now)) {
         unlink_entry(s, e);
         return NULL;
     }
@@ -210,7 +213,7 @@ static struct kv_entry *allocate(struct kv *kv, struct shard *s, size_t key_size
             last = TAILQ_PREV(last, kv_order, order);
         if (last == NULL)
             return NULL;
-        s->counts[KV_evictions] += !dead(kv, last, now);
+        s->counts[KV_evictions] += !dead(s, last, now);
         unlink_entry(s, last);
     }
     struct kv_entry *e = malloc(offsetof(struct kv_entry, text) + key_size + size + 2);
@@ -242,7 +245,8 @@ static struct place locked(struct kv *kv, const char *key, size_t n)
     struct place p = {.hash = hash_of(kv, key, n), .now = kv_now(kv)};
     p.s = shard_of(kv, p.hash);
     service_lock(p.s->lock);
-    p.e = find(kv, p.s, p.hash, key, n, p.now);
+    flush_due(kv, p.s, p.now);
+    p.e = find(p.s, p.hash, key, n, p.now);
     return p;
 }
 

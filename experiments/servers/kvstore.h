@@ -4,9 +4,8 @@
  * share of the memory. All functions may be called by several threads or fibres at once; each takes one lock at a time and
  * waits for nothing else.
  *
- * What is shared by the shards is three words: the last unique number that was given out (one a store, as memcached counts
- * them, so that the numbers which clients see are the same); the number up to which entries have been flushed; and the
- * second of a flush to come.
+ * What is shared by the shards is one word: the last unique number that was given out (one a store, as memcached counts
+ * them, so that the numbers which clients see are the same).
  */
 #ifndef KVSTORE_H
 #define KVSTORE_H
@@ -93,7 +92,8 @@ enum kv_result kv_delete(struct kv *kv, const char *key, size_t n, bool counted)
 /* Add to the number that is the value, or take away from it, but not below 0. */
 enum kv_result kv_delta(struct kv *kv, const char *key, size_t n, bool add, uint64_t delta, uint64_t *value);
 
-/* What is there now is there no more: at once, or in `delay` seconds what is there then. The later call counts. */
+/* What is there now is there no more: at once, or in `delay` seconds what is there then. The later call counts. What others store
+ * meanwhile may be flushed or not. */
 void kv_flush(struct kv *kv, int32_t delay);
 
 /* The sums of all shards, not at one moment. */
