@@ -338,9 +338,9 @@ static void turns(struct loop *l)
         l->now = bench_now();
         uint64_t left = until > l->now ? until - l->now : 0;
         int n = epoll_pwait2(l->events, events, EVENTS, &(struct timespec){.tv_nsec = (long)left}, NULL);
-        t->waited -= l->now;
+        uint64_t before = l->now;
         l->now = bench_now();
-        t->waited += l->now;
+        t->waited += left > 0 ? l->now - before : 0; /* else it only looked, however long that took */
         for (int i = 0; i < n && !l->gone; i++) {
             struct conn *c = events[i].data.ptr;
             if ((events[i].events & EPOLLOUT) != 0 && c->fd >= 0 && c->out.size > 0 && !flush(c)) {
