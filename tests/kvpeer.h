@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * kvcache without a front-end: its service and its store, fed as server.c feeds them, on a clock that stands until it is moved.
+ * A service (kvcache, httpd) without a front-end, fed as server.c feeds it, on a clock that stands until it is moved.
  * What is shown to the service is a block of its own each time, so that a sanitizer sees where it reads on. Link with --wrap
  * for clock_gettime and the calls of memory. Included once.
  */

@@ -5,39 +5,11 @@
  *
  *     test_kvcache_talk RECORDING
  */
-#include "kvpeer.h"
-
-#include <ctype.h>
+#include "talk.h"
 
 /* ---- the recording ---- */
 
-static bool same(const struct text *a, const struct text *b)
-{
-    return a->size == b->size && (a->size == 0 || memcmp(a->at, b->at, a->size) == 0);
-}
-
 static const char *recording;
-
-static int nibble(char c)
-{
-    return isdigit((unsigned char)c) ? c - '0' : c - 'a' + 10;
-}
-
-static void unwritten(struct text *t, const char *line)
-{
-    for (const char *c = line; *c != '\0' && *c != '\n'; c++) {
-        char byte = *c;
-        if (*c == '\\') {
-            c++;
-            byte = (char)(*c == 'r' ? '\r' : *c == 'n' ? '\n' : *c == 't' ? '\t' : *c);
-            if (*c == 'x') {
-                byte = (char)(nibble(c[1]) * 16 + nibble(c[2]));
-                c += 2;
-            }
-        }
-        add(t, &byte, 1);
-    }
-}
 
 enum how { ONE_BY_ONE, BYTES, STREAM, CUT };
 
@@ -157,102 +129,26 @@ static void test_cut(void)
 
 /* ---- fuzzing: the recording is the corpus ---- */
 
-static struct text *corpus; /* what was sent */
-static size_t corpus_n;
-
-static void read_corpus(void)
-{
-    static char line[1 << 16];
-    FILE *f = fopen(recording, "r");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (line[0] == '>') {
-            corpus = __real_realloc(corpus, (corpus_n + 1) * sizeof *corpus);
-            corpus[corpus_n] = (struct text){NULL, 0, 0};
-            unwritten(&corpus[corpus_n++], line + 2);
-        }
-    if (f != NULL)
-        fclose(f);
-    CHECK(corpus_n >= 500);
-}
-
-static void splice(struct text *t, size_t first, size_t n, const void *by, size_t size)
-{
-    struct text made = {NULL, 0, 0};
-    add(&made, t->at, first);
-    add(&made, by, size);
-    add(&made, t->at + first + n, t->size - first - n);
-    drop(t);
-    *t = made;
-}
-
-static void mutate(struct text *t, uint64_t *state)
-{
-    static const struct {
-        const char *at;
-        size_t n;
-    } bits[] = {{"-1", 2},
-                {"0", 1},
-                {"4294967296", 10},
-                {"2147483645", 10},
-                {"18446744073709551615", 20},
-                {"99999999999999999999", 20},
-                {"\r\n", 2},
-                {"\n", 1},
-                {"\r", 1},
-                {"\0", 1},
-                {" ", 1},
-                {"noreply", 7},
-                {" noreply\r\n", 10},
-                {"get ", 4},
-                {"\x80", 1},
-                {"1048576", 7},
-                {"65000", 5},
-                {"set a 0 0 ", 10},
-                {"gats 0 ", 7},
-                {"\t", 1}};
-    static char long_one[300];
-    size_t first = t->size == 0 ? 0 : harness_random(state) % t->size;
-    size_t n = harness_random(state) % 8;
-    size_t some = n < t->size - first ? n : t->size - first;
-    char byte = (char)harness_random(state);
-    size_t bit = harness_random(state) % (sizeof bits / sizeof *bits);
-    switch (harness_random(state) % 6) {
-    case 0:
-        splice(t, first, some != 0, &byte, 1);
-        break;
-    case 1:
-        splice(t, first, some, "", 0);
-        break;
-    case 2:
-        splice(t, first, 0, t->at + first, some);
-        break;
-    case 3: /* 240 to 260 bytes of a key */
-        memset(long_one, 'k', sizeof long_one);
-        splice(t, first, 0, long_one, 240 + harness_random(state) % 21);
-        break;
-    default:
-        splice(t, first, some, bits[bit].at, bits[bit].n);
-    }
-}
-
-/* All of it on a cache of its own, in pieces of 1 to `piece` bytes. */
-static struct text fed(const struct text *t, size_t piece, uint64_t state, bool *closed)
-{
-    struct peer p;
-    service.start(NULL);
-    open_peer(&p);
-    for (size_t at = 0, some; at < t->size; at += some) {
-        some = piece == SIZE_MAX ? t->size : 1 + harness_random(&state) % piece;
-        some = some < t->size - at ? some : t->size - at;
-        sends_in(&p, t->at + at, some, SIZE_MAX);
-    }
-    struct text got = p.got;
-    p.got = (struct text){NULL, 0, 0};
-    *closed = p.closed;
-    close_peer(&p);
-    service.stop(NULL, NULL);
-    return got;
-}
+static const struct bit bits[] = {{"-1", 2},
+                                  {"0", 1},
+                                  {"4294967296", 10},
+                                  {"2147483645", 10},
+                                  {"18446744073709551615", 20},
+                                  {"99999999999999999999", 20},
+                                  {"\r\n", 2},
+                                  {"\n", 1},
+                                  {"\r", 1},
+                                  {"\0", 1},
+                                  {" ", 1},
+                                  {"noreply", 7},
+                                  {" noreply\r\n", 10},
+                                  {"get ", 4},
+                                  {"\x80", 1},
+                                  {"1048576", 7},
+                                  {"65000", 5},
+                                  {"set a 0 0 ", 10},
+                                  {"gats 0 ", 7},
+                                  {"\t", 1}};
 
 /* Does each line begin as one of the protocol, values left out? */
 static bool well_formed(const struct text *t)
@@ -288,7 +184,8 @@ static void test_fuzz(void)
 {
     static const size_t pieces[] = {1, 7, 300};
     uint64_t seed = harness_seed();
-    read_corpus();
+    read_corpus(recording);
+    CHECK(corpus_n >= 500);
     for (int round = 0; round < 3000; round++) {
         if (!harness_round(seed + (uint64_t)round))
             break;
@@ -299,7 +196,7 @@ static void test_fuzz(void)
             add(&t, one->at, one->size);
         }
         for (size_t n = harness_random(&state) % 10; n > 0; n--)
-            mutate(&t, &state);
+            mutate(&t, &state, bits, sizeof bits / sizeof *bits);
         bool closed, was;
         struct text whole = fed(&t, SIZE_MAX, 0, &was);
         bool good = CHECK(well_formed(&whole));

@@ -138,12 +138,44 @@ static void test_memcached(void)
     CHECK_EQUAL(text_answer(&get, content, sizeof content - 1, &taken, &skip), ANSWER_NONSENSE);
 }
 
+static void test_wrk(void)
+{
+    static const char said[] = "Running 1s test @ http://127.0.0.1:8080/plaintext\n"
+                               "  1 threads and 64 connections\n"
+                               "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+                               "    Latency     1.20ms  301.11us   9.98ms   91.50%\n"
+                               "    Req/Sec    52.94k     2.11k   55.83k    80.90%\n"
+                               "  Latency Distribution\n"
+                               "     50%  950.00us\n"
+                               "     75%    1.28ms\n"
+                               "     90%    1.41ms\n"
+                               "     99%    2.31s \n"
+                               "  52721 requests in 1.00s, 5.03MB read\n";
+    static const char more[] = "  Socket errors: connect 1, read 2, write 4, timeout 8\n"
+                               "  Non-2xx or 3xx responses: 16\n";
+    static const char last[] = "Requests/sec:  52665.33\nTransfer/sec:      5.02MB\n";
+    char text[1024];
+    struct wrk_seen seen;
+    for (int bad = 0; bad < 2; bad++) {
+        snprintf(text, sizeof text, "%s%s%s", said, bad ? more : "", last);
+        CHECK(wrk_said(text, &seen));
+        CHECK(near(seen.requests, 52721, 1e-9) && near(seen.throughput, 52665.33, 1e-9));
+        CHECK(near(seen.mean, 1.2e6, 1e-9) && near(seen.median, 950e3, 1e-9) && near(seen.p90, 1.41e6, 1e-9) &&
+              near(seen.p99, 2.31e9, 1e-9));
+        CHECK_EQUAL(seen.errors, bad ? 1 + 2 + 4 + 16 : 0);
+        CHECK_EQUAL(seen.timeouts, bad ? 8 : 0);
+    }
+    CHECK(!wrk_said("unable to connect to 127.0.0.1:8080 Connection refused\n", &seen));
+    CHECK(!wrk_said("", &seen));
+}
+
 int main(void)
 {
     static const struct test all[] = {{"gaps", test_gaps},
                                       {"skew", test_skew},
                                       {"sizes", test_sizes},
                                       {"answers of HTTP", test_http},
-                                      {"answers of memcached", test_memcached}};
+                                      {"answers of memcached", test_memcached},
+                                      {"what wrk says", test_wrk}};
     return HARNESS_RUN("loadgen", all);
 }

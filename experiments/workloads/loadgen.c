@@ -106,6 +106,31 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
     judge(b, answers, busy);
 }
 
+/* One of wrk's: what it says, and what that has cost the server, with its connections made and closed. */
+static void repetition_of_wrk(struct bench *b, int rep)
+{
+    struct wrk_seen seen = {0};
+    double cpu = (double)server_cpu();
+    wrk_run(&seen);
+    cpu = (double)server_cpu() - cpu;
+    const struct {
+        const char *name;
+        double ns;
+    } latencies[] = {{"latency_median", seen.median},
+                     {"latency_p90", seen.p90},
+                     {"latency_p99", seen.p99},
+                     {"latency_mean", seen.mean}};
+    bench_sample(b, "throughput", "1/s", seen.throughput, rep);
+    for (size_t i = 0; i < sizeof latencies / sizeof *latencies; i++)
+        if (latencies[i].ns > 0)
+            bench_sample(b, latencies[i].name, "ns", latencies[i].ns, rep);
+    if (cpu > 0 && seen.requests > 0)
+        bench_sample(b, "cpu", "ns", cpu / seen.requests, rep);
+    bench_sample(b, "generator_busy", "1", seen.busy, rep);
+    bench_sample(b, "errors", "1", seen.errors, rep);
+    bench_sample(b, "timeouts", "1", seen.timeouts, rep);
+}
+
 static void repetition(struct bench *b, int rep)
 {
     pthread_t all[THREADS_MAX];
@@ -145,8 +170,10 @@ static void repetition(struct bench *b, int rep)
 static void settings(struct bench *b)
 {
     static const char *const of_memcached[] = {"keys", "key-size", "value-size", "sizes", "writes", "key-skew"};
+    static const char *const not_of_wrk[] = {"depth", "per-connection", "rate", "addresses"};
     load = (struct load){.b = b,
                          .memcached = bench_int(b, "protocol") == 1,
+                         .wrk = bench_int(b, "generator") == 1,
                          .threads = (int)bench_int(b, "threads"),
                          .connections = (int)bench_int(b, "connections"),
                          .depth = (int)bench_int(b, "depth"),
@@ -179,6 +206,13 @@ static void settings(struct bench *b)
     if (bench_given(b, "port") && (bench_given(b, "scheduler") || bench_given(b, "quota")))
         bench_die(b, BENCH_USAGE, "--%s has no meaning without --server",
                   bench_given(b, "quota") ? "quota" : "scheduler");
+    for (size_t i = 0; load.wrk && i < sizeof not_of_wrk / sizeof *not_of_wrk; i++)
+        if (bench_given(b, not_of_wrk[i]))
+            bench_die(b, BENCH_USAGE, "wrk has no --%s", not_of_wrk[i]);
+    if (load.wrk && (load.memcached || load.duration != floor(load.duration)))
+        bench_die(b, BENCH_USAGE, "wrk speaks HTTP, for whole seconds");
+    if (load.wrk && load.threads > 1 && bench_int(b, "apart"))
+        bench_die(b, BENCH_USAGE, "wrk --apart has one thread");
     load.of_connections =
         chance_skew((uint32_t)((load.connections + load.threads - 1) / load.threads), bench_real(b, "skew"));
     load.of_keys = chance_skew((uint32_t)load.keys, bench_real(b, "key-skew"));
@@ -199,6 +233,8 @@ int main(int argc, char **argv)
          false},
         {"per-connection", BENCH_INT, "0", 0, 1e9, NULL, "",
          "requests after which a connection is made anew; 0: it stays", NULL, 0, 0, false},
+        {"generator", BENCH_CHOICE, "own", 0, 0, "own|wrk", "",
+         "who asks: this program, or Debian's wrk, as a witness", NULL, 0, 0, false},
         {"threads", BENCH_INT, "1", 1, THREADS_MAX, NULL, "", "of the generator", NULL, 0, 0, false},
         {"apart", BENCH_FLAG, NULL, 0, 1, NULL, "",
          "the server has the first --workers processors, the generator the others", NULL, 0, 0, false},
@@ -251,8 +287,9 @@ int main(int argc, char **argv)
         text_preload();
     empty = server_memory();
     for (int rep = 0; rep < bench_reps(&b); rep++)
-        repetition(&b, rep);
-    bench_hist(&b, "latency", "ns", latency);
+        (load.wrk ? repetition_of_wrk : repetition)(&b, rep);
+    if (!load.wrk)
+        bench_hist(&b, "latency", "ns", latency);
     if (load.rate > 0)
         bench_hist(&b, "late", "ns", late);
     server_end(&b);

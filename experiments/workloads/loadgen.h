@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The parts of loadgen: what is asked for and how an answer is recognised (loadgen_text.c), when (loadgen_random.c), over
- * which connections (loadgen_thread.c), and of whom (loadgen_server.c).
+ * which connections (loadgen_thread.c), and of whom (loadgen_server.c); or wrk in place of all that (loadgen_wrk.c).
  */
 #ifndef LOADGEN_H
 #define LOADGEN_H
@@ -16,7 +16,7 @@
 
 struct load {
     struct bench *b;
-    bool memcached;
+    bool memcached, wrk;
     int port, threads, connections, depth, per_connection, addresses;
     double rate, duration, timeout, writes;
     const char *path;
@@ -87,6 +87,19 @@ void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at);
 
 /* A connection of this number to the server, from one of --addresses. -1: errno says why. */
 int connection_open(int number, bool waits);
+
+/* ---- wrk in our place ---- */
+
+struct wrk_seen {
+    double requests, throughput, errors, timeouts;
+    double mean, median, p90, p99; /* ns; 0: it has not said */
+    double busy;                   /* its share of a processor, for each of its threads */
+};
+
+/* A repetition; ends the process (77) where wrk is not installed, and where it fails the record is invalid. */
+void wrk_run(struct wrk_seen *seen);
+/* What it has said, on standard output. False: nothing of the kind. */
+bool wrk_said(const char *text, struct wrk_seen *seen);
 
 /* ---- the server ---- */
 

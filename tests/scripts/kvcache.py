@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 
 import servers
-from servers import Client, Server, program, wanted
+from servers import Client, Server, comes_to, idle, program, resident, wanted
 
 skipped: set[str] = set()
 
@@ -161,6 +162,75 @@ def leaves(server: Server) -> None:
     wanted("a line without end", c.ended())
 
 
+def large(server: Server) -> None:
+    answer(Client(server), b"set large 0 0 200000\r\n" + b"x" * 200000 + b"\r\n")
+
+
+def rude(server: Server) -> None:
+    """Half-open, slow, lying, not reading; and after each the next one is served."""
+    stored, found = b"STORED\r\n", b"VALUE a 0 5\r\nvalue\r\nEND\r\n"
+    c = Client(server)
+    for byte in b"set a 0 0 5\r\nvalue\r\nget a\r\n":
+        c.sends(bytes([byte]))
+    c.until(lambda got: got == stored + found)
+    c = Client(server).sends(b"get a\r\n" * 3)
+    c.socket.shutdown(socket.SHUT_WR)
+    c.until(lambda got: got == found * 3)
+    c.left = b""
+    wanted("half-closed: all answers, then the end", c.ended())
+    for lie in (b"set a 0 0 3\r\nmore than that\r\n", b"set a 0 0 -1\r\n", b"set a 0 0 99999999999\r\nx\r\n", b"set a 0 0 x\r\ny\r\n"):
+        got = answer(Client(server), lie)
+        wanted(f"{lie!r}: {got!r}", re.match(rb"(CLIENT_ERROR|SERVER_ERROR|ERROR)", got))
+    Client(server).sends(b"set a 0 0 100\r\nless").resets()
+    Client(server).sends(b"get a\r\n" * 1000).resets()
+    large(server)
+    before = resident(server)
+    greedy = [Client(server, 0.5) for _ in range(4)]
+    for c in greedy:
+        try:
+            while True:
+                c.sends(b"get large\r\n" * 1000)
+        except TimeoutError:
+            pass
+    more = resident(server) - before
+    wanted(f"who does not read costs little: {more} KiB", more < 20 << 10)
+    wanted("others are served beside them", answer(Client(server), b"version\r\n") == b"VERSION 1.6.18\r\n")
+    for c in greedy:
+        c.resets()
+
+
+def impatient() -> None:
+    """Who is silent, at the beginning, in a line, in a value, or does not read, is ended; who asks is not."""
+    server = Server("--patience", "0.5")
+    large(server)
+    alone = idle(server, lambda c: answer(c, b""))
+    silent = [Client(server).sends(text) for text in (b"", b"get a", b"set a 0 0 100\r\nless")]
+    deaf, asks = Client(server).sends(b"get large\r\n" * 100), Client(server)
+    start = asked = time.monotonic()
+    while time.monotonic() < start + 1.4:
+        try:
+            got = answer(asks, b"version\r\n")
+        except (EOFError, ConnectionError):
+            got = b""
+        if not got:             # unless this machine has let nobody ask for as long as that
+            wanted("who asks stays", time.monotonic() - asked > 0.4)
+            break
+        asked = time.monotonic()
+        time.sleep(0.1)
+    for c in silent:
+        wanted("who is silent is ended", c.ended())
+    comes_to(server, alone)
+    got_of_it = 0
+    try:
+        while some := deaf.socket.recv(1 << 20):
+            got_of_it += len(some)
+    except ConnectionError:
+        pass
+    wanted("who does not read is ended", got_of_it < 100 * 200000)
+    said = server.ends()
+    wanted(f"counted: {said.get('counters')}", said["counters"]["silent_connections"] == 5)
+
+
 def refuses() -> None:
     for words in (("--memory", "0"), ("--memory", "3"), ("--item", "1000"), ("--item", "x"), ("--memory", "4", "--item", "1048577")):
         done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=20, check=False)
@@ -176,10 +246,12 @@ def main() -> int:
         tools(server)
         at_once(server)
         leaves(server)
+        rude(server)
         said = server.ends()
         found = {s["metric"]: s["value"] for s in said.get("samples", [])}
         wanted(f"the record: {found} {said.get('counters')}", found.get("requests", 0) > 5000 and said["counters"]["hits"] > 200
                and said["counters"]["stores"] > 400)
+        impatient()
         refuses()
     for why in sorted(skipped):
         print(f"skipped: {why}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -137,6 +138,10 @@ def ours(program: str, servers: list[str]) -> None:
         said = run(program, "--server", Path(path).name, "--per-connection", "1", "--duration", "0.3", "--connections", "5",
                    *speaks)
         wanted(f"{path}, short: {said.get('message')}", value(said, "throughput") > 0 and value(said, "errors") == 0)
+    if servers and shutil.which("wrk"):
+        said = run(program, "--server", "httpd-bare", "--generator", "wrk", "--connections", "20", "--apart")
+        wanted(f"wrk as a witness: {said}", value(said, "throughput") > 0 and value(said, "cpu") > 0 and value(said, "latency_median") > 0
+               and value(said, "errors") == 0)
     if servers:
         said = run(program, "--server", "httpd-bare", "--rate", "5e6", "--depth", "1024", "--duration", "0.3",
                    "--timeout", "1")
@@ -163,7 +168,8 @@ def refuses(program: str) -> None:
                   ("--port", "9", "--writes", "0.1"), ("--port", "9", "--skew", "1"), ("--port", "9", "--arrivals", "pareto"),
                   ("--port", "9", "--protocol", "memcached", "--path", "/"), ("--port", "9", "--scheduler", "fifo"),
                   ("--port", "9", "--protocol", "memcached", "--sizes", "etc", "--key-size", "20"),
-                  ("--port", "9", "--quota", "1"), ("--port", "9", "--threads", "2", "--connections", "1"), ("--server", " ")):
+                  ("--port", "9", "--quota", "1"), ("--port", "9", "--generator", "wrk", "--duration", "0.5"),
+                  ("--port", "9", "--generator", "wrk", "--depth", "2"), ("--port", "9", "--threads", "2", "--connections", "1"), ("--server", " ")):
         done = subprocess.run([program, *words], env=ENV, capture_output=True, text=True, timeout=120, check=False)
         wanted(f"{words}: {done.returncode} {done.stderr}", (done.returncode, len(done.stderr.splitlines())) == (77 if "/no/such/program" in words else 2, 1))
     with socket.create_server(("127.0.0.1", 0)) as closed_port:

@@ -264,10 +264,10 @@ def comes_to(server: Server, n: int) -> None:
         time.sleep(0.05)
 
 
-def idle(server: Server) -> int:
+def idle(server: Server, asks: Callable[[Client], object] = lambda c: c.status(PLAIN)) -> int:
     """The descriptors that it has with nobody there, as now."""
     c = Client(server)
-    c.status(PLAIN)
+    asks(c)
     n = server.descriptors() - 1
     c.socket.close()
     comes_to(server, n)
