@@ -30,7 +30,7 @@ struct loop {
     struct bench *bench;
     int number, events, listener, signals;
     bool ends;
-    uint64_t now, calls;
+    uint64_t now;
     uint64_t accepts; /* there was a shortage: when to try again; 0: there was none */
     struct connections live;
 };
@@ -39,13 +39,11 @@ static uint64_t patience;
 
 ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 {
-    c->calls++;
     return send(c->fd, from, n, flags);
 }
 
 ssize_t front_sendfile(struct connection *c)
 {
-    c->calls++;
     return sendfile(c->fd, c->out.file, &c->out.at, c->out.left);
 }
 
@@ -57,7 +55,6 @@ void front_close(int fd)
 static bool watch(struct loop *l, int how, int fd, uint32_t events, void *what)
 {
     struct epoll_event event = {.events = events, .data.ptr = what};
-    l->calls++;
     return epoll_ctl(l->events, how, fd, &event) == 0;
 }
 
@@ -77,7 +74,6 @@ static void must_watch(struct loop *l, int how, int fd, uint32_t events, void *w
 static void accepts(struct loop *l)
 {
     int fd = accept4(l->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    l->calls++;
     if (fd < 0) {
         if (server_shortage(errno)) {
             must_watch(l, EPOLL_CTL_DEL, l->listener, 0, NULL);
@@ -125,7 +121,6 @@ static void event_of(struct loop *l, struct connection *c, uint32_t events)
         return;
     }
     ssize_t n = recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, MSG_DONTWAIT);
-    c->calls++;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0)
@@ -156,7 +151,6 @@ static void turn(struct loop *l)
 {
     struct epoll_event events[EVENTS];
     int n = epoll_wait(l->events, events, EVENTS, sleeps(l));
-    l->calls++;
     l->now = bench_now();
     for (int i = 0; i < n; i++) {
         void *what = events[i].data.ptr;
@@ -200,7 +194,6 @@ static void *loop(void *arg)
         turn(l);
     while ((c = TAILQ_FIRST(&l->live)) != NULL)
         end_of(l, c);
-    server_count(&server_totals->calls, l->calls);
     close(l->events);
     close(l->signals);
     return NULL;

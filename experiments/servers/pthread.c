@@ -25,16 +25,15 @@ static pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
 static struct connections live = TAILQ_HEAD_INITIALIZER(live);
 static bool ending;
 
-static bool interrupted(struct connection *c, ssize_t n)
+static bool interrupted(ssize_t n)
 {
-    c->calls++;
     return n < 0 && errno == EINTR;
 }
 
 ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 {
     ssize_t sent;
-    while (interrupted(c, sent = send(c->fd, from, n, flags)))
+    while (interrupted(sent = send(c->fd, from, n, flags)))
         ;
     return sent;
 }
@@ -42,7 +41,7 @@ ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 ssize_t front_sendfile(struct connection *c)
 {
     ssize_t sent;
-    while (interrupted(c, sent = sendfile(c->fd, c->out.file, &c->out.at, c->out.left)))
+    while (interrupted(sent = sendfile(c->fd, c->out.file, &c->out.at, c->out.left)))
         ;
     return sent;
 }
@@ -56,7 +55,7 @@ void front_close(int fd)
 static ssize_t receives(struct connection *c)
 {
     ssize_t n;
-    while (interrupted(c, n = recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0)))
+    while (interrupted(n = recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0)))
         ;
     if ((n < 0 && errno == EAGAIN) || (n > 0 && bench_now() - server_since(c) > patience)) {
         server_count(&server_totals->silent, 1);
@@ -123,7 +122,6 @@ static void *listens(void *listener)
 {
     while (!is_ending()) {
         int fd = accept4((int)(intptr_t)listener, NULL, NULL, SOCK_CLOEXEC);
-        server_count(&server_totals->calls, 1);
         if (fd >= 0)
             begins(fd);
         else if (server_shortage(errno))

@@ -82,7 +82,6 @@ void server_closed(struct connection *c)
 {
     server_count(&server_totals->connections, 1);
     server_count(&server_totals->requests, c->out.requests);
-    server_count(&server_totals->calls, c->calls);
     service.close(c->one);
     if (c->out.file >= 0)
         close(c->out.file);
@@ -240,10 +239,6 @@ static void record(struct bench *b)
         bench_count(b, "computed", (double)total(&server_totals->computed));
         bench_work_check(b);
     }
-    if (total(&server_totals->calls) != 0)
-        bench_count(b, "system_calls", (double)total(&server_totals->calls));
-    else
-        bench_unavailable(b, "system_calls", "this front-end does not count them");
     bench_count(b, "greatest_resident_kib",
                 (double)(self.ru_maxrss > children.ru_maxrss ? self.ru_maxrss : children.ru_maxrss));
 }

@@ -32,7 +32,6 @@ struct connection {
     struct reply out;
     size_t sent;             /* of the text in `out` */
     _Atomic(uint64_t) since; /* its last progress; a front-end may look at it from another thread */
-    uint64_t calls;          /* to the system, where the front-end counts them */
     int fd;
     int ends;  /* SERVICE_CLOSE, SERVICE_ERROR: when all has been sent; else 0 */
     bool more; /* `in` has what is to be fed when all has been sent */
@@ -47,7 +46,6 @@ struct server_totals {
     _Atomic(uint64_t) silent;                /* ended by --patience */
     _Atomic(uint64_t) refused;               /* there was no memory, or no thread */
     _Atomic(uint64_t) computed;              /* requests, for --work */
-    _Atomic(uint64_t) calls;                 /* to the system, likewise */
 };
 extern struct server_totals *server_totals;
 

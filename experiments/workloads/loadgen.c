@@ -50,7 +50,7 @@ static void judge(struct bench *b, double answers, double busy)
                  "the generator was the bottleneck: a thread of it waited for %.0f %% of the time alone", busy * 100);
 }
 
-static void samples(struct bench *b, int rep, double cpu, double memory)
+static void samples(struct bench *b, int rep, double cpu, double memory, uint64_t calls)
 {
     double answers = 0, errors = 0, misses = 0, timeouts = 0, reconnects = 0, busy = 0, sum = 0, squares = 0;
     static struct hdr *all;
@@ -92,6 +92,8 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
         bench_sample(b, "cpu", "ns", cpu / answers, rep);
         bench_sample(b, "memory", "B", memory * 1024 / load.connections, rep);
     }
+    if (calls > 0 && answers > 0)
+        bench_sample(b, "calls", "1", (double)calls / answers, rep);
     bench_sample(b, "generator_busy", "1", busy, rep);
     bench_sample(b, "errors", "1", errors, rep);
     bench_sample(b, "timeouts", "1", timeouts, rep);
@@ -106,13 +108,22 @@ static void samples(struct bench *b, int rep, double cpu, double memory)
     judge(b, answers, busy);
 }
 
+/* Since the beginning; 0: nobody counts them. */
+static uint64_t calls_now(void)
+{
+    uint64_t n;
+    return server_calls(&n) ? n : 0;
+}
+
 /* One of wrk's: what it says, and what that has cost the server, with its connections made and closed. */
 static void repetition_of_wrk(struct bench *b, int rep)
 {
     struct wrk_seen seen = {0};
+    uint64_t calls = calls_now();
     double cpu = (double)server_cpu();
     wrk_run(&seen);
     cpu = (double)server_cpu() - cpu;
+    calls = calls_now() - calls;
     const struct {
         const char *name;
         double ns;
@@ -126,6 +137,8 @@ static void repetition_of_wrk(struct bench *b, int rep)
             bench_sample(b, latencies[i].name, "ns", latencies[i].ns, rep);
     if (cpu > 0 && seen.requests > 0)
         bench_sample(b, "cpu", "ns", cpu / seen.requests, rep);
+    if (calls > 0 && seen.requests > 0)
+        bench_sample(b, "calls", "1", (double)calls / seen.requests, rep);
     bench_sample(b, "generator_busy", "1", seen.busy, rep);
     bench_sample(b, "errors", "1", seen.errors, rep);
     bench_sample(b, "timeouts", "1", seen.timeouts, rep);
@@ -154,22 +167,25 @@ static void repetition(struct bench *b, int rep)
     while (atomic_load_explicit(&ready, memory_order_acquire) != load.threads) /* G0 */
         usleep(200);
     double memory = server_memory() - empty, cpu = (double)server_cpu();
+    uint64_t calls = calls_now();
     uint64_t start = bench_now() + 2000000;
     atomic_store_explicit(&at, start, memory_order_release); /* G1 */
     while (bench_now() < start + (uint64_t)(load.duration * 1e9))
         usleep(1000);
     cpu = (double)server_cpu() - cpu;
+    calls = calls_now() - calls;
     double during = server_memory() - empty;
     memory = during > memory ? during : memory;
     for (int i = 0; i < load.threads; i++)
         pthread_join(all[i], NULL);
-    samples(b, rep, cpu, memory > 0 ? memory : 0);
+    samples(b, rep, cpu, memory > 0 ? memory : 0, calls);
 }
 
 /* Options into `load`; what does not go together ends here. */
 static void settings(struct bench *b)
 {
     static const char *const of_memcached[] = {"keys", "key-size", "value-size", "sizes", "writes", "key-skew"};
+    static const char *const of_server[] = {"scheduler", "quota", "calls"};
     static const char *const not_of_wrk[] = {"depth", "per-connection", "rate", "addresses"};
     load = (struct load){.b = b,
                          .memcached = bench_int(b, "protocol") == 1,
@@ -203,9 +219,9 @@ static void settings(struct bench *b)
         bench_die(b, BENCH_USAGE, "--%s has no meaning without --rate", bench_given(b, "skew") ? "skew" : "arrivals");
     if (load.etc && (bench_given(b, "key-size") || bench_given(b, "value-size")))
         bench_die(b, BENCH_USAGE, "--sizes etc says the sizes of keys and values");
-    if (bench_given(b, "port") && (bench_given(b, "scheduler") || bench_given(b, "quota")))
-        bench_die(b, BENCH_USAGE, "--%s has no meaning without --server",
-                  bench_given(b, "quota") ? "quota" : "scheduler");
+    for (size_t i = 0; bench_given(b, "port") && i < sizeof of_server / sizeof *of_server; i++)
+        if (bench_given(b, of_server[i]))
+            bench_die(b, BENCH_USAGE, "--%s has no meaning without --server", of_server[i]);
     for (size_t i = 0; load.wrk && i < sizeof not_of_wrk / sizeof *not_of_wrk; i++)
         if (bench_given(b, not_of_wrk[i]))
             bench_die(b, BENCH_USAGE, "wrk has no --%s", not_of_wrk[i]);
@@ -241,6 +257,8 @@ int main(int argc, char **argv)
         {"quota", BENCH_REAL, NULL, 0.01, 64, NULL, "processors",
          "most that the server has of them, by a control group of its own (root); absent: no limit", NULL, 0, 0,
          false},
+        {"calls", BENCH_FLAG, NULL, 0, 1, NULL, "", "count the server's system calls, which makes all of them slower",
+         NULL, 0, 0, false},
         {"duration", BENCH_REAL, "1", 1e-3, 86400, NULL, "s", "length of one repetition", NULL, 0, 0, false},
         {"timeout", BENCH_REAL, "20", 1e-3, 3600, NULL, "s", "after which a request is given up, and its connection",
          NULL, 0, 0, false},

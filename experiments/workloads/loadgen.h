@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* ---- what is asked for: the same in all threads, written before there are any ---- */
 
@@ -109,8 +110,16 @@ int server_start(struct bench *b);
 uint64_t server_cpu(void);
 /* Kibibytes that they have in memory. */
 double server_memory(void);
+/* How many system calls they have made, with --calls. False: that cannot be had. */
+bool server_calls(uint64_t *n);
 /* End it: false, with a message in the record, where it ended badly. */
 bool server_end(struct bench *b);
+
+/* ---- its system calls ---- */
+
+void calls_prepare(void);         /* before it is forked */
+void calls_await(void);           /* in the child: until it is counted */
+void calls_attach(pid_t counted); /* where that cannot be, the record says why */
 
 /* ---- its control group ---- */
 

@@ -77,12 +77,13 @@ void calls_attach(pid_t pid)
     id = id != 0 ? id : id_at("/sys/kernel/debug/tracing" ENTRY);
     id = id != 0 ? id : id_by_child();
     struct perf_event_attr attr = {
-        .type = PERF_TYPE_TRACEPOINT, .size = sizeof attr, .config = (uint64_t)id, .inherit = 1};
+        .type = PERF_TYPE_TRACEPOINT, .size = sizeof attr, .config = (unsigned)id, .inherit = 1};
     if (id != 0)
         counter = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (counter < 0)
         bench_unavailable(load.b, "calls",
-                          id == 0 ? "the kernel shows no tracepoint of system calls" : "the kernel lets nobody count them");
+                          id == 0 ? "the kernel shows no tracepoint of system calls"
+                                  : "the kernel lets nobody count them");
     close(go[0]);
     close(go[1]);
     go[0] = go[1] = -1;

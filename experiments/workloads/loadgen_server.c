@@ -66,6 +66,7 @@ static pid_t child(struct bench *b, char **with, const char *more, int out, int 
         bench_die(b, BENCH_INTERNAL, "fork: %s", strerror(errno));
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
+        calls_await();
         if (getppid() != parent || dup2(out, 1) < 0 || dup2(err, 2) < 0)
             _exit(BENCH_INTERNAL);
         if (!quota_enter()) {
@@ -136,7 +137,11 @@ int server_start(struct bench *b)
     if (nowhere < 0 || pipe2(ends, O_CLOEXEC) != 0)
         bench_die(b, BENCH_INTERNAL, "no pipe");
     atexit(gone);
+    if (bench_int(b, "calls"))
+        calls_prepare();
     server = child(b, with, "--json", nowhere, ends[1]);
+    if (bench_int(b, "calls"))
+        calls_attach(server);
     close(ends[1]);
     close(nowhere);
     said = fdopen(ends[0], "r");

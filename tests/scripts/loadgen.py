@@ -138,6 +138,9 @@ def ours(program: str, servers: list[str]) -> None:
         said = run(program, "--server", Path(path).name, "--per-connection", "1", "--duration", "0.3", "--connections", "5",
                    *speaks)
         wanted(f"{path}, short: {said.get('message')}", value(said, "throughput") > 0 and value(said, "errors") == 0)
+    said = run(program, "--server", "httpd-bare", "--connections", "20", "--duration", "0.3", "--calls") if servers else {}
+    if servers and "calls" not in said["unavailable"]:
+        wanted(f"two system calls a request, and a share of looking: {value(said, 'calls')}", 2 <= value(said, "calls") < 3.2)
     if servers and shutil.which("wrk"):
         said = run(program, "--server", "httpd-bare", "--generator", "wrk", "--connections", "20", "--apart")
         wanted(f"wrk as a witness: {said}", value(said, "throughput") > 0 and value(said, "cpu") > 0 and value(said, "latency_median") > 0
@@ -168,7 +171,7 @@ def refuses(program: str) -> None:
                   ("--port", "9", "--writes", "0.1"), ("--port", "9", "--skew", "1"), ("--port", "9", "--arrivals", "pareto"),
                   ("--port", "9", "--protocol", "memcached", "--path", "/"), ("--port", "9", "--scheduler", "fifo"),
                   ("--port", "9", "--protocol", "memcached", "--sizes", "etc", "--key-size", "20"),
-                  ("--port", "9", "--quota", "1"), ("--port", "9", "--generator", "wrk", "--duration", "0.5"),
+                  ("--port", "9", "--quota", "1"), ("--port", "9", "--calls"), ("--port", "9", "--generator", "wrk", "--duration", "0.5"),
                   ("--port", "9", "--generator", "wrk", "--depth", "2"), ("--port", "9", "--threads", "2", "--connections", "1"), ("--server", " ")):
         done = subprocess.run([program, *words], env=ENV, capture_output=True, text=True, timeout=120, check=False)
         wanted(f"{words}: {done.returncode} {done.stderr}", (done.returncode, len(done.stderr.splitlines())) == (77 if "/no/such/program" in words else 2, 1))
