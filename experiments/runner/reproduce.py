@@ -24,7 +24,7 @@ COLUMNS = (("throughput", "throughput"), ("time", "time"), ("p50", "latency_p50_
            ("steals", "counter_steal_try"), ("that hit", "counter_steal_hit"),
            ("stalls an instruction", "sim_stalls_per_instruction"),
            ("a line", "line"), ("working", "utilisation"), ("livelock", "livelock"), ("yields a task", "yields"), ("a yield", "yield"),
-           ("cpu each", "cpu"), ("idle share", "idle_share"),
+           ("cpu each", "cpu"), ("memory each", "memory"), ("idle share", "idle_share"),
            ("at home", "at_home"), ("moves", "moves"), ("imbalance", "imbalance"),
            ("made again", "create_again"), ("made first", "create_first"),
            ("instructions a switch", "yield_instructions"),
