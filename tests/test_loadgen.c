@@ -7,6 +7,7 @@
 #include "loadgen.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct load load;

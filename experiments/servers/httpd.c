@@ -231,7 +231,7 @@ static ssize_t feed(void *one, const char *in, size_t n, struct reply *out)
         return o->last ? SERVICE_CLOSE : (ssize_t)taken;
     }
     if (error == HPE_OK)
-        return (ssize_t)n;
+        return (ssize_t)taken; /* behind a request to upgrade it stops */
     o->last = true;
     o->parser.method = HTTP_GET;
     refuse(o, error == HPE_HEADER_OVERFLOW ? 431 : 400);
