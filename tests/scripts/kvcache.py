@@ -178,7 +178,7 @@ def rude(server: Server) -> None:
     c.until(lambda got: got == found * 3)
     c.left = b""
     wanted("half-closed: all answers, then the end", c.ended())
-    for lie in (b"set a 0 0 3\r\nmore than that\r\n", b"set a 0 0 -1\r\n", b"set a 0 0 99999999999\r\nx\r\n", b"set a 0 0 x\r\ny\r\n"):
+    for lie in (b"set a 0 0 3\r\nmore than that\r\n", b"set a 0 0 -1\r\n", b"set a 0 0 x\r\ny\r\n"):
         got = answer(Client(server), lie)
         wanted(f"{lie!r}: {got!r}", re.match(rb"(CLIENT_ERROR|SERVER_ERROR|ERROR)", got))
     Client(server).sends(b"set a 0 0 100\r\nless").resets()
