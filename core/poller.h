@@ -53,6 +53,10 @@ struct tn_poller {
     int (*arm)(void *state, struct tn_worker *me, int fd, uint64_t key, void **place);
     void (*disarm)(void *place, uint64_t key);
 
+    /* Is a descriptor to be armed with its first call, or as it comes from tn_accept, whether or not anybody has to wait? By
+     * a fibre. Left out: no, when the first one has to. */
+    bool (*eager)(const void *state);
+
     /* Make a call on behalf of a fibre of worker `me`, which waits until it is over (io/request.h); it does not block, nor
      * switch. An errno value: the fibre is to make it itself, when it is told that it may. Left out: as ENOSYS. withdraw
      * ends what has not happened yet, which then is over soon; by any thread, also when it is over: `request` is no more

@@ -144,6 +144,7 @@ void io_fresh(int fd, int like)
 {
     struct descriptor *d = descriptor_at(fd);
     enum io_kind kind = IO_UNKNOWN;
+    uint32_t generation = 0;
     if (d == NULL)
         return; /* whoever uses it is told */
     if (like >= 0)
@@ -160,11 +161,14 @@ void io_fresh(int fd, int like)
             }
             descriptor_renew(d, known);
             atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release */
+            generation = tn_way_generation(&d->way[TN_WAY_IN]);
         }
         tn_tokenlock_unlock(&d->lock);
         if (!closing)
-            return;
+            break;
     }
+    if (kind > IO_FILE)
+        descriptor_arm_early(d, fd, TN_WAY_IN, generation);
 }
 
 int io_close(int fd, int (*close)(int fd))
@@ -272,4 +276,13 @@ bool descriptor_owned(struct descriptor *d, struct runtime *rt)
     return owner == rt || (owner == NULL && (atomic_compare_exchange_strong_explicit(
                                                  &d->owner, &owner, rt, memory_order_relaxed, memory_order_relaxed) ||
                                              owner == rt));
+}
+
+void descriptor_arm_early(struct descriptor *d, int fd, unsigned way, uint32_t generation)
+{
+    struct worker *self = tn_self();
+    struct cluster *cl = self != NULL ? cluster_of(self->pub.cluster) : NULL;
+    if (cl != NULL && !descriptor_armed(d) && binding_poller->eager != NULL && binding_poller->eager(cl->poller) &&
+        descriptor_owned(d, cl->rt))
+        descriptor_arm(d, fd, way, generation);
 }

@@ -25,6 +25,10 @@ bool descriptor_is_file(struct descriptor *d);
 /* By a fibre: from here on its runtime's events reach the descriptor. An errno value. */
 int descriptor_arm(struct descriptor *d, int fd, unsigned way, uint32_t generation);
 
+/* After a call that did not wait: so too, if it is a fibre's whose poller is not lazy. What goes wrong is told to who has to
+ * wait. */
+void descriptor_arm_early(struct descriptor *d, int fd, unsigned way, uint32_t generation);
+
 static inline bool descriptor_armed(struct descriptor *d)
 {
     return atomic_load_explicit(&d->armed, memory_order_relaxed) != NULL; /* relaxed: a hint, if not for who arms */

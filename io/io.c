@@ -127,6 +127,8 @@ static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t gene
         ssize_t n = attempt(fd, call, arg);
         called = true;
         tn_way_dries(w, generation, armed && n > 0 && (size_t)n < asked);
+        if (n >= 0 && !armed)
+            descriptor_arm_early(d, fd, way, generation);
         if (n >= 0 || !would_block())
             return n;
         if (late)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * System calls a request of an echo over TCP, counted: those that transfer, and a share of looking for events; with io_uring
- * only a share of entering it. And each third of them interrupted (EINTR), whoever makes it.
+ * only a share of entering it. And each third of them interrupted (EINTR), whoever makes it. Calls that register short
+ * connections, under each poller that does.
  */
 #include "io.h"
 
+#include <stdio.h>
+#include <sys/epoll.h>
+
 static struct {
-    _Atomic(uint64_t) transfers, in_vain, polls, arms, wakes;
+    _Atomic(uint64_t) transfers, in_vain, polls, arms, wakes; /* arms: and what ends it */
 } calls;
 static _Atomic(bool) fails;
 static bool looks_for_each;
@@ -61,7 +65,6 @@ int __wrap_io_uring_enter2(unsigned fd, unsigned put, unsigned least, unsigned f
 }
 #endif
 
-struct epoll_event;
 int __real_epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *until,
                         const sigset_t *mask);
 int __wrap_epoll_pwait2(int fd, struct epoll_event *events, int n, const struct timespec *until,
@@ -78,7 +81,7 @@ int __real_epoll_ctl(int fd, int what, int other, struct epoll_event *event);
 int __wrap_epoll_ctl(int fd, int what, int other, struct epoll_event *event);
 int __wrap_epoll_ctl(int fd, int what, int other, struct epoll_event *event)
 {
-    atomic_fetch_add(&calls.arms, 1);
+    atomic_fetch_add(&calls.arms, what != EPOLL_CTL_MOD); /* which is how the fibre that polls asks the master */
     return __real_epoll_ctl(fd, what, other, event);
 }
 
@@ -177,11 +180,67 @@ static void failing(void)
     atomic_store(&fails, false);
 }
 
-static const struct test tests[] = {
-    {"counted", counted}, {"in vain now and then", failing}, {"one by one", one_by_one}};
+/* ---- registration ---- */
+
+enum { SHORT = 20 };
+static uint64_t registers_each;
+
+static void is_there(int fd)
+{
+    struct pollfd p = {fd, POLLIN, 0};
+    CHECK_EQUAL(poll(&p, 1, 10000), 1);
+}
+
+/* Nobody has to wait but who finds the listener silent. */
+static void *short_connections(void *arg)
+{
+    int l = listener();
+    struct sockaddr_in a = loopback(l);
+    CHECK(tn_accept_until(l, NULL, NULL, in_ms(1), NULL) == -1 && errno == ETIMEDOUT);
+    memset(&calls, 0, sizeof calls);
+    for (uint64_t i = 1; i <= SHORT; i++) {
+        char text[8];
+        int client = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK_EQUAL(connect(client, (struct sockaddr *)&a, sizeof a), 0);
+        CHECK_EQUAL(send(client, "hello", 5, 0), 5);
+        is_there(l);
+        int fd = tn_accept(l, NULL, NULL);
+        CHECK_EQUAL(atomic_load(&calls.arms), i * registers_each - registers_each / 2);
+        is_there(fd);
+        CHECK_EQUAL(tn_recv(fd, text, sizeof text, 0), 5);
+        CHECK_EQUAL(tn_send(fd, text, 5, 0), 5);
+        CHECK_EQUAL(tn_close(fd), 0);
+        CHECK_EQUAL(close(client), 0);
+        CHECK_EQUAL(atomic_load(&calls.arms), i * registers_each);
+    }
+    CHECK_EQUAL(tn_close(l), 0);
+    return arg;
+}
+
+static void registers(const char *how, uint64_t each)
+{
+    char spec[64];
+    struct tn_config c = with_poller(1);
+    snprintf(spec, sizeof spec, "%s:%s", poller, how);
+    c.poller = spec;
+    registers_each = each;
+    CHECK_EQUAL(tn_run(&c, short_connections, NULL, NULL), 0);
+}
+
+static void registered(void)
+{
+    registers("lazy=on", 0);
+    registers("lazy=off", 2); /* with its end */
+}
+
+static const struct test tests[] = {{"registration", registered},
+                                    {"one by one", one_by_one},
+                                    {"counted", counted},
+                                    {"in vain now and then", failing}};
 
 int main(int argc, char **argv)
 {
-    bool batches = argc > 1 && strcmp(argv[1], "worker") == 0;
-    return io_main(argc, argv, "io_calls", tests, sizeof tests / sizeof tests[0] - !batches);
+    const char *of = argc > 1 ? argv[1] : "";
+    size_t first = strcmp(of, "uring") == 0 ? 2 : 0, n = strcmp(of, "worker") == 0 ? 4 : first == 0 ? 1 : 2;
+    return io_main(argc, argv, "io_calls", tests + first, n);
 }

@@ -14,9 +14,17 @@
 #include "poller.h"
 #include "queues/spinlock.h"
 
-/* Zeroed but for `cl` and `batch`, it is not open. */
+/* What each of them has in its table of knobs. */
+#define TN_EPOLL_KNOBS(K)                                                                                         \
+    K(lazy, "off|on", 1, 0, 1, "",                                                                                \
+      "register a descriptor when a call would have to wait, rather than as it comes from tn_accept or with its " \
+      "first",                                                                                                    \
+      "000 §3.4.2")
+
+/* Zeroed but for `cl`, `lazy` and `batch`, it is not open. */
 struct tn_epoll {
     struct tn_cluster *cl;
+    bool lazy;
     int batch;               /* events that one look takes at most; 0: as many as there is room for */
     struct tn_spinlock lock; /* over being opened */
     bool open;               /* under the lock */

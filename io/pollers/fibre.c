@@ -9,6 +9,9 @@
 #include "epoll.h"
 #include "turns.h"
 
+enum { TN_EPOLL_KNOBS(TN_KNOB_ENUM) };
+static const struct tn_knob fibre_knobs[] = {TN_EPOLL_KNOBS(TN_KNOB_ROW)};
+
 struct fibre_poller {
     struct tn_epoll epoll;       /* of the cluster */
     struct fibre_poller *master; /* the first cluster's */
@@ -96,10 +99,10 @@ static int master_waits_for(struct fibre_poller *master, struct fibre_poller *p)
 
 static int fibre_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
 {
-    (void)knobs;
     struct fibre_poller *p = state;
     struct cluster *first = cluster_of(cl)->rt->first; /* NULL: it is this one */
     p->epoll.cl = cl;
+    p->epoll.lazy = TN_KNOB(knobs, fibre, lazy) == 1;
     p->master = first != NULL ? first->poller : p;
     int rc = tn_epoll_open(&p->epoll);
     if (rc == 0 && p->master == p)
@@ -150,6 +153,11 @@ static void fibre_disarm(void *place, uint64_t key)
     tn_epoll_disarm(place, key);
 }
 
+static bool fibre_eager(const void *state)
+{
+    return !((const struct fibre_poller *)state)->epoll.lazy;
+}
+
 static bool fibre_pending(void *state)
 {
     return tn_epoll_pending(&((struct fibre_poller *)state)->epoll);
@@ -168,11 +176,14 @@ const struct tn_poller tn_poller_fibre = {
     .name = "fibre",
     .summary = "a fibre of each cluster polls, in the background; a thread waits for all clusters",
     .cluster_size = sizeof(struct fibre_poller),
+    .knobs = fibre_knobs,
+    .n_knobs = sizeof fibre_knobs / sizeof fibre_knobs[0],
     .open = fibre_open,
     .close = fibre_close,
     .stop = fibre_stop,
     .arm = fibre_arm,
     .disarm = fibre_disarm,
+    .eager = fibre_eager,
     .pending = fibre_pending,
     .every = 64,
     .poll = fibre_poll,

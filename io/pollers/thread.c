@@ -9,6 +9,7 @@
 #include "opportunity.h"
 
 #define THREAD_KNOBS(K)                                                                                             \
+    TN_EPOLL_KNOBS(K)                                                                                               \
     K(mode, "loop|loop-sleep|opportunistic|opportunistic-timeout", 0, 0, 3, "",                                     \
       "when its thread polls: always; not for so long after each time; while a worker is idle; then, and at least " \
       "so often",                                                                                                   \
@@ -61,6 +62,7 @@ static int thread_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
     p->mode = TN_KNOB(knobs, thread, mode);
     p->pause = (tn_time)TN_KNOB(knobs, thread, us) * 1000;
     p->epoll.cl = cl;
+    p->epoll.lazy = TN_KNOB(knobs, thread, lazy) == 1;
     int rc = tn_epoll_open(&p->epoll);
     if (rc != 0)
         return rc;
@@ -95,6 +97,11 @@ static int thread_arm(void *state, struct tn_worker *me, int fd, uint64_t key, v
 static void thread_disarm(void *place, uint64_t key)
 {
     tn_epoll_disarm(place, key);
+}
+
+static bool thread_eager(const void *state)
+{
+    return !((const struct thread_poller *)state)->epoll.lazy;
 }
 
 static unsigned thread_poll(void *state, struct tn_worker *me, struct tn_list *ready, tn_time deadline)
@@ -139,6 +146,7 @@ const struct tn_poller tn_poller_thread = {
     .stop = thread_stop,
     .arm = thread_arm,
     .disarm = thread_disarm,
+    .eager = thread_eager,
     .every = 64,
     .poll = thread_poll,
     .pending = thread_pending,

@@ -8,6 +8,7 @@
 #include "epoll.h"
 
 #define WORKER_KNOBS(K)                                                                                          \
+    TN_EPOLL_KNOBS(K)                                                                                            \
     K(batch, NULL, 64, 1, 64, "events", "how many one look takes, and unblocks together, at most", "000 §3.4.2") \
     K(park, "word|source", 0, 0, 1, "",                                                                          \
       "where an idle worker sleeps while no descriptor is armed: on its word, or in the poller as it does else", \
@@ -25,6 +26,7 @@ static int worker_poller_open(struct tn_cluster *cl, void *state, const int64_t 
 {
     struct worker_poller *p = state;
     p->epoll.cl = cl;
+    p->epoll.lazy = TN_KNOB(knobs, worker, lazy) == 1;
     p->epoll.batch = (int)TN_KNOB(knobs, worker, batch);
     p->always = TN_KNOB(knobs, worker, park) == 1;
     int rc = tn_epoll_open(&p->epoll);
@@ -49,6 +51,11 @@ static int worker_poller_arm(void *state, struct tn_worker *me, int fd, uint64_t
 static void worker_poller_disarm(void *place, uint64_t key)
 {
     tn_epoll_disarm(place, key);
+}
+
+static bool worker_poller_eager(const void *state)
+{
+    return !((const struct tn_epoll *)state)->lazy;
 }
 
 static bool worker_poller_pending(void *state)
@@ -87,6 +94,7 @@ const struct tn_poller tn_poller_worker = {
     .close = worker_poller_close,
     .arm = worker_poller_arm,
     .disarm = worker_poller_disarm,
+    .eager = worker_poller_eager,
     .every = 1,
     .poll = worker_poller_poll,
     .pending = worker_poller_pending,

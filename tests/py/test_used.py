@@ -60,7 +60,7 @@ class Used(unittest.TestCase):
     def setUp(self) -> None:
         self.options = set(option_names(ROOT))
         self.variables = set(variables.known(ROOT)[0])
-        self.knobs = knobs("schedulers/*/*.[ch]") | knobs("io/pollers/*.c")
+        self.knobs = knobs("schedulers/*/*.[ch]") | knobs("io/pollers/*.[ch]")
         self.assertLess({"layout", "yield", "park"}, self.knobs)
         self.assertLess({"TENTER_STALL_MS", "TENTER_GUARDS"}, self.variables)
 
@@ -85,7 +85,7 @@ class Used(unittest.TestCase):
         files = [p for kind in ("tests/*.[ch]", "tests/py/*.py", "tests/scripts/*", "tests/meson.build", "experiments/matrices/*.yaml")
                  for p in ROOT.glob(kind) if p.is_file() and p.name != "test_used.py"]
         text = "".join(p.read_text(encoding="utf-8") for p in files)
-        there = values("schedulers/*/*.[ch]") | values("io/pollers/*.c")
+        there = values("schedulers/*/*.[ch]") | values("io/pollers/*.[ch]")
         self.assertLess({"victims=topology", "choice=two", "mode=loop"}, there)
         missing = {v for v in there if not re.search(rf"[:\"']{v}(?![\w-])", text)}
         self.assertEqual(missing, set(NOT_NAMED))
