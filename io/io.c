@@ -78,30 +78,24 @@ static __attribute__((noinline)) int perform(void *unused, struct tn_request *rq
     return binding_poller->perform(cluster_of(self->pub.cluster)->poller, &self->pub, rq, place);
 }
 
+static void withdraw(void *place, const struct tn_request *rq)
+{
+    binding_poller->withdraw(place, rq);
+}
+
+static tn_time again(void)
+{
+    return tn_now() + TN_LOOK_NS;
+}
+
+static const struct tn_performs performs = {.perform = perform, .withdraw = withdraw, .again = again};
+
 /* By the fibre whose turn it is: the poller makes the call. EAGAIN: it does not, and the fibre is to make it. */
 static ssize_t request_do(struct tn_way *w, uint32_t generation, struct tn_request *rq, tn_time deadline,
                           tn_token *token)
 {
-    for (;;) {
-        int rc = tn_request_begin(w, generation, rq, perform, NULL);
-        if (rc != 0)
-            return failed(rc == ECANCELED ? rc : EAGAIN);
-        rc = tn_request_wait(rq, deadline, token);
-        if (rc != 0) {
-            bool masked = tn_cancel_mask(true); /* the request and its buffer are here */
-            do
-                binding_poller->withdraw(w->under_way.place, rq);
-            while (tn_request_wait(rq, tn_now() + TN_LOOK_NS, NULL) != 0);
-            tn_cancel_mask(masked);
-        }
-        bool closed = tn_request_end(w, generation);
-        if (rq->result >= 0)
-            return rq->result;
-        if (rq->result != -ECANCELED && rq->result != -EINTR)
-            return failed((int)-rq->result);
-        if (closed || rc != 0) /* else its worker has left, say */
-            return failed(closed ? ECANCELED : rc);
-    }
+    int64_t n = tn_request_do(w, generation, rq, deadline, token, &performs);
+    return n >= 0 ? n : failed((int)-n);
 }
 
 /* By the fibre whose turn it is. */

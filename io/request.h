@@ -7,6 +7,7 @@
  *   over    (the poller)        once, with the result
  *   wait    (whose turn it is)  until it is over; who gives up has it withdrawn, and waits again
  *   end     (whose turn it is)  it is over: who closes looks for it no more
+ *   do      (whose turn it is)  all of that
  *
  * Proof. The request, and the buffer of its call, lie on the fibre's stack; the poller has them from begin() until over().
  * 1. A fibre does not return before it is over: wait() tells 0 only then, and whatever else it tells, the fibre waits again.
@@ -95,6 +96,38 @@ static inline bool tn_request_end(struct tn_way *w, uint32_t generation)
     w->under_way = (struct tn_under_way){NULL, NULL};
     tn_waitlist_unlock(l);
     return closed;
+}
+
+/* How the poller is asked. */
+struct tn_performs {
+    int (*perform)(void *poller, struct tn_request *rq, void **place);
+    void (*withdraw)(void *place, const struct tn_request *rq);
+    tn_time (*again)(void); /* until when who has withdrawn it waits before it does so again */
+    void *poller;
+};
+
+/* What the call has returned; or, negative, an errno value: -EAGAIN, the poller does not make it. */
+static inline int64_t tn_request_do(struct tn_way *w, uint32_t generation, struct tn_request *rq, tn_time deadline,
+                                    tn_token *token, const struct tn_performs *by)
+{
+    for (;;) {
+        int rc = tn_request_begin(w, generation, rq, by->perform, by->poller);
+        if (rc != 0)
+            return rc == ECANCELED ? -rc : -EAGAIN;
+        rc = tn_request_wait(rq, deadline, token);
+        if (rc != 0) {
+            bool masked = tn_cancel_mask(true); /* the request and its buffer are here */
+            do
+                by->withdraw(w->under_way.place, rq);
+            while (tn_request_wait(rq, by->again(), NULL) != 0);
+            tn_cancel_mask(masked);
+        }
+        bool closed = tn_request_end(w, generation);
+        if (rq->result != -ECANCELED && rq->result != -EINTR)
+            return rq->result;
+        if (closed || rc != 0) /* else its worker has left, say */
+            return closed ? -ECANCELED : -rc;
+    }
 }
 
 #endif

@@ -19,7 +19,7 @@ static void *closes(void *random)
     case_start(random);
     struct tn_under_way under_way = tn_way_end(&way, &claims);
     if (under_way.request != NULL)
-        withdraws(under_way.request);
+        withdraws(under_way.place, under_way.request);
     tn_claims_let_go(claims);
     return case_end();
 }

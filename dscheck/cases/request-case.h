@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the cases on io/request.h share: a direction of a descriptor, a poller with room for one call, and the loop of
- * io/io.c around it. The kernel writes the call's buffer when it makes it, and never after it has told that it is over.
+ * What the cases on io/request.h share: a direction of a descriptor, and a poller with room for one call. The kernel writes
+ * the call's buffer when it makes it, and never after it has told that it is over.
  */
 #ifndef REQUEST_CASE_H
 #define REQUEST_CASE_H
@@ -13,6 +13,7 @@
 static struct tn_way way;
 static struct tn_spinlock kernel;
 static struct tn_request *asked; /* under the lock: nobody has made it yet */
+static bool was_asked;           /* by who reads */
 static bool withdrawn;           /* under the lock */
 static bool comes;               /* something to read: else it is only over when it is withdrawn */
 static _Atomic(bool)
@@ -23,7 +24,7 @@ static inline void open_way(void)
     memset(&way, 0, sizeof way);
     tn_spinlock_init(&kernel);
     asked = NULL;
-    withdrawn = false;
+    was_asked = withdrawn = false;
     atomic_init(&due, false);
 }
 
@@ -44,6 +45,7 @@ static inline int asks(void *generation, struct tn_request *rq, void **place)
     tn_spinlock_lock(&kernel);
     assert(asked == NULL);
     asked = rq;
+    was_asked = true;
     tn_spinlock_unlock(&kernel);
     *place = &kernel;
     if (comes)
@@ -71,8 +73,9 @@ static inline void makes(void)
 }
 
 /* Any thread. */
-static inline void withdraws(const struct tn_request *rq)
+static inline void withdraws(void *place, const struct tn_request *rq)
 {
+    assert(place == &kernel);
     tn_spinlock_lock(&kernel);
     withdrawn |= asked == rq;
     if (withdrawn)
@@ -80,24 +83,21 @@ static inline void withdraws(const struct tn_request *rq)
     tn_spinlock_unlock(&kernel);
 }
 
+static inline tn_time for_ever(void)
+{
+    return TN_FOREVER;
+}
+
 /* How many bytes; or, negative, an errno value. */
 static inline int reads(uint32_t generation, tn_time deadline)
 {
     int buffer = 0;
     struct tn_request rq = {.kind = TN_REQUEST_READ, .data = &buffer};
-    int rc = tn_request_begin(&way, generation, &rq, asks, &generation);
-    if (rc != 0)
-        return -rc;
-    rc = tn_request_wait(&rq, deadline, NULL);
-    if (rc != 0) {
-        withdraws(&rq);
-        while (tn_request_wait(&rq, TN_FOREVER, NULL) != 0)
-            ;
-    }
-    bool closed = tn_request_end(&way, generation);
-    assert(buffer == 1); /* it is over, and nobody will write it any more */
+    const struct tn_performs by = {asks, withdraws, for_ever, &generation};
+    int n = (int)tn_request_do(&way, generation, &rq, deadline, NULL, &by);
+    assert(buffer == was_asked); /* it is over, and nobody will write it any more */
     buffer = 2;
-    return rq.result >= 0 ? (int)rq.result : closed ? -ECANCELED : -rc;
+    return n;
 }
 
 #endif
