@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * How fibres wait for a descriptor, and how events reach them (000 §3.4.2): for each direction a lock, by which calls take
- * turns, and a binary semaphore, on which the one whose turn it is waits. Nothing in here calls the operating system or
- * switches, so that the explorer takes this file as it is.
+ * How fibres wait for a descriptor, and how events reach them (000 §3.4.2): for each direction a turn, which one of those
+ * that call has, and a binary semaphore, on which that one waits. Nothing in here calls the operating system or switches, so
+ * that the explorer takes this file as it is.
  *
- *   call    (whose turn it is)  begin, call; would it block: wait, and call again
+ *   take    (who would call)    its turn has come
+ *   begin, called (whose turn it is)  around a call; would it block: wait, and begin again
+ *   pass    (whose turn it is)  who waits for it next has it
  *   event   (a poller)          all that wait are woken; if none of them is to use it, the semaphore keeps it: once
  *   end     (who closes)        the next generation; all that wait are told ECANCELED
+ *   await   (who closes)        whose turn it was is in no call: only now the number may be somebody else's
  *
  * Proof. The kernel tells each change from not ready to ready once, behind that change (edge-triggered). 1. No event is
  * lost: who was told by a call that it would block waits only if the semaphore is down, looked at under the lock. An event
@@ -14,7 +17,11 @@
  * which sees whatever that event told of. 3. Events that tell nothing new cost a call in vain, and never more than one,
  * however many they were: the semaphore is binary. 4. An event of a former generation does nothing, since the generation is
  * looked at under the lock, and so is it by who waits: so nobody waits for what is closed, nor is woken on behalf of the
- * number's former owner. 5. Who only wants to know (tn_select) is woken, but leaves the event to who uses it.
+ * number's former owner. 5. Who only wants to know (tn_select) is woken, but leaves the event to who uses it. 6. No call
+ * reaches the number's next owner: begin() looks at the generation and says that there is a call in one step under the lock,
+ * so who ends the generation either has it refused, or sees it and waits for its end. 7. A turn is of one generation: end()
+ * takes it from whoever has it, and who has lost it that way changes nothing in here any more, since all that it does looks
+ * at the generation first. So the number's next owner waits for nobody who has only been told.
  */
 #ifndef TN_IO_DESCRIPTOR_H
 #define TN_IO_DESCRIPTOR_H
@@ -33,12 +40,15 @@ struct tn_under_way {
 };
 
 struct tn_way {
-    struct tn_waits waits;         /* first, as select.h asks; state: the semaphore */
-    tn_mutex turn;                 /* whose turn it is holds it */
+    struct tn_waits waits; /* first, as select.h asks; state: the semaphore */
+    struct tn_node *turns; /* under the lock: who waits for its turn */
+    bool taken;            /* under the lock: it is somebody's */
+    _Atomic(bool) calls;   /* set under the lock: whose turn it is makes a call, in whatever generation that was */
+    _Atomic(bool) ended;   /* under the lock: no edge may follow any more (the peer is gone, an error) */
     _Atomic(uint32_t) generation;  /* written under the lock */
-    _Atomic(bool) ended;           /* under the lock: no edge may follow any more (the peer is gone, an error) */
     struct tn_under_way under_way; /* written under the lock, by whose turn it is */
-    uint64_t dry; /* whose turn it is: in generation dry - 1 the last call has taken all there was; 0: in none */
+    _Atomic(uint64_t)
+        dry; /* whose turn it is: in generation dry - 1 the last call has taken all there was; 0: in none */
 };
 
 static inline uint32_t tn_way_generation(const struct tn_way *w)
@@ -55,12 +65,55 @@ static inline bool tn_way_closed(struct tn_way *w, uint32_t generation)
     return closed;
 }
 
-/* Before a call that is not made in answer to an event. */
-static inline void tn_way_begin(struct tn_way *w)
+/* 0: it is the caller's turn. ECANCELED also where it is closed, or was since `generation`. */
+static inline int tn_way_take(struct tn_way *w, uint32_t generation, tn_time deadline, tn_token *token)
 {
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
-    l->state = 0;
+    if (tn_way_generation(w) != generation || !w->taken) {
+        int rc = tn_way_generation(w) != generation ? ECANCELED : 0;
+        w->taken |= rc == 0;
+        tn_waitlist_unlock(l);
+        return rc;
+    }
+    struct tn_node node = {.wants = TN_WAY_USES};
+    tn_node_open(&node);
+    tn_waitlist_put(&w->turns, &node);
     tn_waitlist_unlock(l);
+    int rc = tn_waitlist_wait(l, &node, "descriptor", deadline, token);
+    if (rc == 0)
+        return node.told;
+    tn_waitlist_unlock(l);
+    return rc;
+}
+
+/* Whom it wakes is claimed, and let go by the caller. */
+static inline void tn_way_pass(struct tn_way *w, uint32_t generation, struct tn_claims *claims)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    if (tn_way_generation(w) == generation) {
+        w->taken = false;
+        while (w->turns != NULL && !w->taken)
+            w->taken = tn_waitlist_grant(w->turns, claims);
+    }
+    tn_waitlist_unlock(l);
+}
+
+/* Before a call: false, it is closed. What was told before is told: the call sees it. */
+static inline bool tn_way_begin(struct tn_way *w, uint32_t generation)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    bool open = tn_way_generation(w) == generation;
+    if (open) {
+        l->state = 0;
+        atomic_store_explicit(&w->calls, true, memory_order_relaxed); /* relaxed: under the lock */
+    }
+    tn_waitlist_unlock(l);
+    return open;
+}
+
+static inline void tn_way_called(struct tn_way *w)
+{
+    atomic_store_explicit(&w->calls, false, memory_order_release); /* CA0 release: the call was before it */
 }
 
 /* After one that would have blocked. 0: call again; ECANCELED also where it is closed, or was since `generation`. */
@@ -111,22 +164,51 @@ static inline struct tn_under_way tn_way_end(struct tn_way *w, struct tn_claims 
         l->ring->told = ECANCELED;
         tn_waitlist_grant(l->ring, claims);
     }
+    while (w->turns != NULL) {
+        w->turns->told = ECANCELED;
+        tn_waitlist_grant(w->turns, claims);
+    }
     l->state = 0;
+    w->taken = false;
     struct tn_under_way under_way = w->under_way;
+    w->under_way = (struct tn_under_way){NULL, NULL};
     tn_waitlist_unlock(l);
     return under_way;
+}
+
+/* Behind it, before the number is given back. */
+static inline void tn_way_await(struct tn_way *w)
+{
+    unsigned spins = 0;
+    while (atomic_load_explicit(&w->calls, memory_order_acquire)) /* CA0 acquire */
+        tn_spin_wait(&spins);
+}
+
+/* None of those that waited, or had the turn, will run again. */
+static inline void tn_way_forget(struct tn_way *w)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    l->ring = w->turns = NULL;
+    l->state = 0;
+    w->taken = false;
+    w->under_way = (struct tn_under_way){NULL, NULL};
+    atomic_store_explicit(&w->ended, false, memory_order_relaxed); /* relaxed, both: under the lock */
+    atomic_store_explicit(&w->dry, 0, memory_order_relaxed);
+    tn_waitlist_unlock(l);
 }
 
 /* By whose turn it is: does the next call wait for an edge before it is made? */
 static inline bool tn_way_dry(const struct tn_way *w, uint32_t generation)
 {
-    /* relaxed: see tn_way_wait */
-    return w->dry == (uint64_t)generation + 1 && !atomic_load_explicit(&w->ended, memory_order_relaxed);
+    /* relaxed, both: see tn_way_wait; who has lost its turn may write the other one */
+    return atomic_load_explicit(&w->dry, memory_order_relaxed) == (uint64_t)generation + 1 &&
+           !atomic_load_explicit(&w->ended, memory_order_relaxed);
 }
 
 static inline void tn_way_dries(struct tn_way *w, uint32_t generation, bool dry)
 {
-    w->dry = dry ? (uint64_t)generation + 1 : 0;
+    /* relaxed: whose turn it is alone reads it, and what it says is of a generation */
+    atomic_store_explicit(&w->dry, dry ? (uint64_t)generation + 1 : 0, memory_order_relaxed);
 }
 
 #endif

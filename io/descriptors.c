@@ -55,7 +55,7 @@ static void let_go(struct tn_claims claims, struct tn_cluster *cl, struct tn_lis
     }
 }
 
-/* Under the lock: nothing is left of its former life. Whoever waited, or had its turn, is no more, or belongs to a parent. */
+/* Under the lock: nothing is left of what a parent's fibres, and its threads, did with it. */
 static void descriptor_clear(struct descriptor *d)
 {
     for (unsigned i = 0; i < TN_WAYS; i++) {
@@ -63,25 +63,22 @@ static void descriptor_clear(struct descriptor *d)
         uint32_t generation = tn_way_generation(w) + 1;
         memset(w, 0, sizeof *w);
         atomic_store_explicit(&w->generation, generation, memory_order_relaxed); /* relaxed: under the lock */
-        tn_mutex_init(&w->turn, &(struct tn_mutex_attr){TN_MUTEX_BATON, TN_MUTEX_NORMAL});
     }
-    atomic_store_explicit(&d->owner, NULL, memory_order_relaxed); /* relaxed: under the lock */
-    atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: so too */
-    d->former = NULL;
 }
 
-/* Under the lock: the number is somebody else's from now on. Who used it before has been told, but may have yet to run: the
- * turns pass from it to who comes next. */
-static void descriptor_renew(struct descriptor *d, uint32_t known)
+/* Under the lock: no runtime waits for it. */
+static void descriptor_disowned(struct descriptor *d)
 {
-    struct runtime *owner = atomic_load_explicit(&d->owner, memory_order_relaxed); /* relaxed: under the lock */
-    if (known / IO_KINDS != tn_process()) {
-        descriptor_clear(d);
-        return;
-    }
-    d->former = owner != NULL ? owner : d->former;
     atomic_store_explicit(&d->owner, NULL, memory_order_relaxed); /* relaxed: under the lock */
     atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: so too */
+}
+
+/* Under the lock: the number is somebody else's from now on. */
+static void descriptor_renew(struct descriptor *d, uint32_t known)
+{
+    if (known / IO_KINDS != tn_process())
+        descriptor_clear(d);
+    descriptor_disowned(d);
 }
 
 static uint64_t key_of(const struct tn_way *w, int fd)
@@ -140,15 +137,31 @@ struct descriptor *descriptor_of(int fd, enum io_kind *kind)
     return *kind != IO_UNKNOWN ? d : NULL;
 }
 
-void io_fresh(int fd, int like)
+uint32_t io_generation(int fd)
+{
+    struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
+    return d != NULL ? tn_way_generation(&d->way[TN_WAY_IN]) : 0;
+}
+
+/* Of the number that was `like`'s in that generation; IO_UNKNOWN: it is no more. */
+static enum io_kind kind_of(int like, uint32_t generation)
+{
+    struct descriptor *d = descriptor_at(like);
+    if (d == NULL)
+        return IO_UNKNOWN;
+    uint32_t known = atomic_load_explicit(&d->known, memory_order_acquire); /* KN0 acquire */
+    return known / IO_KINDS == tn_process() && known % IO_KINDS > IO_CLOSING && io_generation(like) == generation
+               ? (enum io_kind)(known % IO_KINDS)
+               : IO_UNKNOWN;
+}
+
+void io_fresh(int fd, int like, uint32_t generation_like)
 {
     struct descriptor *d = descriptor_at(fd);
-    enum io_kind kind = IO_UNKNOWN;
+    enum io_kind kind = like >= 0 ? kind_of(like, generation_like) : IO_UNKNOWN;
     uint32_t generation = 0;
     if (d == NULL)
-        return; /* whoever uses it is told */
-    if (like >= 0)
-        descriptor_of(like, &kind);
+        return;                                       /* whoever uses it is told */
     for (unsigned spins = 0;; tn_spin_wait(&spins)) { /* the number's former owner may not have returned yet */
         tn_tokenlock_lock(&d->lock, tn_process());
         uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
@@ -188,6 +201,8 @@ int io_close(int fd, int (*close)(int fd))
     tn_tokenlock_unlock(&d->lock);
     if (used)
         ways_end(d);
+    for (unsigned i = 0; i < TN_WAYS && used; i++)
+        tn_way_await(&d->way[i]);
     int rc = close(fd), err = errno;
     tn_tokenlock_lock(&d->lock, tn_process());
     atomic_store_explicit(&d->known, known_as(IO_UNKNOWN), memory_order_relaxed); /* relaxed: under the lock */
@@ -207,9 +222,12 @@ void io_forget(struct runtime *rt)
             if (atomic_load_explicit(&d->known, memory_order_relaxed) / IO_KINDS != tn_process())
                 continue;
             tn_tokenlock_lock(&d->lock, tn_process());
-            if (atomic_load_explicit(&d->owner, memory_order_relaxed) == rt ||
-                d->former == rt) /* relaxed: under it */
-                descriptor_clear(d);
+            /* relaxed: it alone could make it another one's. A thread may be at it, and goes on. */
+            if (atomic_load_explicit(&d->owner, memory_order_relaxed) == rt) {
+                for (unsigned way = 0; way < TN_WAYS; way++)
+                    tn_way_forget(&d->way[way]);
+                descriptor_disowned(d);
+            }
             tn_tokenlock_unlock(&d->lock);
         }
     }

@@ -12,7 +12,6 @@ struct descriptor {
     struct tn_tokenlock lock; /* over becoming known, being armed, being closed; its process is that of all of it */
     _Atomic(uint32_t) known;  /* written under the lock: IO_KINDS * tn_process() + an io_kind */
     _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
-    struct runtime *former;          /* under the lock: whose fibres may not yet have given back the turns they had */
     _Atomic(void *) armed; /* written under the lock: where a poller tells events of it (arm); NULL: none does */
 };
 

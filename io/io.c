@@ -104,10 +104,6 @@ static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t gene
 {
     struct tn_way *w = &d->way[way];
     bool waits = tn_way_dry(w, generation), called = false, late = false;
-    if (tn_way_generation(w) != generation)
-        return failed(ECANCELED);
-    if (!waits)
-        tn_way_begin(w);
     for (;; waits = true) {
         if (waits) {
             int rc = descriptor_arm(d, fd, way, generation);
@@ -118,7 +114,10 @@ static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t gene
                 return failed(rc);
         }
         bool armed = descriptor_armed(d);
+        if (!tn_way_begin(w, generation))
+            return failed(ECANCELED);
         ssize_t n = attempt(fd, call, arg);
+        tn_way_called(w);
         called = true;
         tn_way_dries(w, generation, armed && n > 0 && (size_t)n < asked);
         if (n >= 0 && !armed)
@@ -167,7 +166,8 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
     uint32_t generation = tn_way_generation(&d->way[way]);
     if (!descriptor_owned(d, cluster_of(self->pub.cluster)->rt))
         return failed(EBUSY);
-    int rc = tn_mutex_lock_until(&d->way[way].turn, deadline, token);
+    struct tn_claims next = {NULL, NULL};
+    int rc = tn_way_take(&d->way[way], generation, deadline, token);
     if (rc != 0)
         return failed(rc);
     ssize_t n = -1;
@@ -176,7 +176,10 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
         n = request_do(&d->way[way], generation, rq, deadline, token);
     if (n < 0 && (would_block() || errno == EALREADY || errno == EINPROGRESS))
         n = turn_do(d, fd, way, generation, call, arg, kind == IO_STREAM ? asked : 0, deadline, token);
-    tn_mutex_unlock(&d->way[way].turn);
+    int err = errno;
+    tn_way_pass(&d->way[way], generation, &next);
+    tn_claims_let_go(next);
+    errno = err;
     return n;
 }
 

@@ -27,8 +27,9 @@ typedef ssize_t io_call(int fd, void *arg);
 ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request *rq, size_t asked, tn_time deadline,
               tn_token *token);
 
-/* A number that has just come from the kernel, of the kind of `like` (-1: to be looked at). */
-void io_fresh(int fd, int like);
+/* A number that has just come from the kernel, of the kind that `like` had in that generation (-1: to be looked at). */
+uint32_t io_generation(int fd);
+void io_fresh(int fd, int like, uint32_t generation_like);
 
 struct io_interest {
     int fd;

@@ -46,16 +46,17 @@ struct tn_request {
     int64_t result; /* when it is over: or a negative errno value */
 };
 
-/* 0, or an errno value: it is not made. */
+/* 0, and where it is; or an errno value: it is not made. */
 static inline int tn_request_begin(struct tn_way *w, uint32_t generation, struct tn_request *rq,
-                                   int (*perform)(void *poller, struct tn_request *rq, void **place), void *poller)
+                                   int (*perform)(void *poller, struct tn_request *rq, void **place), void *poller,
+                                   void **place)
 {
-    void *place = NULL;
+    *place = NULL;
     memset(&rq->waits, 0, sizeof rq->waits);
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
-    int rc = tn_way_generation(w) == generation ? perform(poller, rq, &place) : ECANCELED;
+    int rc = tn_way_generation(w) == generation ? perform(poller, rq, place) : ECANCELED;
     if (rc == 0)
-        w->under_way = (struct tn_under_way){rq, place};
+        w->under_way = (struct tn_under_way){rq, *place};
     tn_waitlist_unlock(l);
     return rc;
 }
@@ -88,12 +89,13 @@ static inline int tn_request_wait(struct tn_request *rq, tn_time deadline, tn_to
     return rc;
 }
 
-/* It is over. True: the way was closed meanwhile. */
+/* It is over. True: the way was closed meanwhile, and what is under way there is somebody else's. */
 static inline bool tn_request_end(struct tn_way *w, uint32_t generation)
 {
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
     bool closed = tn_way_generation(w) != generation;
-    w->under_way = (struct tn_under_way){NULL, NULL};
+    if (!closed)
+        w->under_way = (struct tn_under_way){NULL, NULL};
     tn_waitlist_unlock(l);
     return closed;
 }
@@ -111,14 +113,15 @@ static inline int64_t tn_request_do(struct tn_way *w, uint32_t generation, struc
                                     tn_token *token, const struct tn_performs *by)
 {
     for (;;) {
-        int rc = tn_request_begin(w, generation, rq, by->perform, by->poller);
+        void *place;
+        int rc = tn_request_begin(w, generation, rq, by->perform, by->poller, &place);
         if (rc != 0)
             return rc == ECANCELED ? -rc : -EAGAIN;
         rc = tn_request_wait(rq, deadline, token);
         if (rc != 0) {
             bool masked = tn_cancel_mask(true); /* the request and its buffer are here */
             do
-                by->withdraw(w->under_way.place, rq);
+                by->withdraw(place, rq);
             while (tn_request_wait(rq, by->again(), NULL) != 0);
             tn_cancel_mask(masked);
         }

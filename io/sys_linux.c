@@ -256,6 +256,7 @@ TN_API int tn_accept_until(int fd, struct sockaddr *address, socklen_t *length, 
 {
     struct transfer t = {{.kind = TN_REQUEST_ACCEPT, .data = address, .length = length},
                          length != NULL ? *length : 0};
+    uint32_t generation = io_generation(fd);
     unsigned times = 0;
     ssize_t got;
     t.rq.flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -265,7 +266,7 @@ TN_API int tn_accept_until(int fd, struct sockaddr *address, socklen_t *length, 
         got = transfer(fd, TN_WAY_IN, call_accept, t, 0, deadline, token);
     } while (got < 0 && (given_up(errno) || (exhausted(errno) && again_later(&times, deadline, token))));
     if (got >= 0)
-        io_fresh((int)got, fd);
+        io_fresh((int)got, fd, generation);
     return (int)got;
 }
 
@@ -307,7 +308,7 @@ TN_API int tn_socket(int domain, int type, int protocol)
 {
     int fd = socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
     if (fd >= 0)
-        io_fresh(fd, -1);
+        io_fresh(fd, -1, 0);
     return fd;
 }
 

@@ -35,7 +35,7 @@ extern "C" {
 /* For what waits a call on a descriptor. */
 enum { TN_IO_IN, TN_IO_OUT };
 
-/* Any other call that does not block: `call(fd, arg)` is made, and made again when the descriptor is ready in direction
+/* Any other call that neither blocks nor lets other fibres run: `call(fd, arg)` is made, and made again when the descriptor is ready in direction
  * `way`, as long as it returns -1 with errno EAGAIN or EINTR. What it returns then is returned. */
 TN_API ssize_t tn_io(int fd, int way, ssize_t (*call)(int fd, void *arg), void *arg, tn_time deadline,
                      tn_token *token);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Input and output by fibres and threads (tenter_io.h): each call, on each kind of descriptor; deadlines and tokens; closing
- * under those that wait; numbers used again; what goes wrong. Run for each poller.
+ * under those that wait; what goes wrong. Run for each poller.
  */
 #include "io.h"
 
@@ -339,76 +339,6 @@ static void closing(void)
     fibres(closes_under);
 }
 
-/* The old description lives on by another number (dup): its events are not the new owner's. */
-static void *uses_number_again(void *arg)
-{
-    for (int round = 0; round < (stress ? 500 : 20); round++) {
-        char c;
-        int old[2], new[2], kept;
-        open_pair(UNIX_STREAM, old);
-        CHECK(tn_read_until(old[1], &c, 1, in_ms(1), NULL) == -1); /* armed */
-        kept = dup(old[1]);
-        CHECK_EQUAL(tn_write(old[0], "x", 1), 1); /* perhaps told, perhaps not */
-        if (round % 2 == 0)
-            tn_yield();
-        int number = old[1];
-        CHECK_EQUAL(tn_close(old[1]), 0);
-        open_pair(UNIX_STREAM, new);
-        CHECK_EQUAL(new[0], number);
-        CHECK_EQUAL(tn_write(old[0], "y", 1), 1);
-        CHECK(tn_read_until(new[0], &c, 1, in_ms(1), NULL) == -1 && errno == ETIMEDOUT);
-        CHECK(tn_read(kept, &c, 1) == 1 && c == 'x');
-        CHECK(tn_read(kept, &c, 1) == 1 && c == 'y');
-        CHECK_EQUAL(tn_write(new[1], "z", 1), 1);
-        CHECK(tn_read(new[0], &c, 1) == 1 && c == 'z');
-        close_pair(new);
-        CHECK_EQUAL(tn_close(kept), 0);
-        CHECK_EQUAL(tn_close(old[0]), 0);
-    }
-    return arg;
-}
-
-static void number_again(void)
-{
-    fibres(uses_number_again);
-}
-
-/* Several were told that it was closed, and have not run yet when the number is already somebody else's. */
-static void *is_told_late(void *arg)
-{
-    char c;
-    CHECK(tn_read((int)(intptr_t)arg, &c, 1) == -1 && errno == ECANCELED);
-    return NULL;
-}
-
-static void *passes_number_on(void *arg)
-{
-    for (int round = 0; round < (stress ? 500 : 20); round++) {
-        char c;
-        int old[2], new[2];
-        tn_fibre *f[3];
-        open_pair(UNIX_STREAM, old);
-        for (int i = 0; i < 3; i++)
-            f[i] = start(is_told_late, old[1]);
-        CHECK_EQUAL(tn_sleep(500000), 0);
-        CHECK_EQUAL(tn_close(old[1]), 0);
-        open_pair(UNIX_STREAM, new);
-        CHECK_EQUAL(new[0], old[1]);
-        CHECK_EQUAL(tn_write(new[1], "z", 1), 1);
-        CHECK(tn_read(new[0], &c, 1) == 1 && c == 'z');
-        for (int i = 0; i < 3; i++)
-            end_of(f[i]);
-        close_pair(new);
-        CHECK_EQUAL(tn_close(old[0]), 0);
-    }
-    return arg;
-}
-
-static void number_passed_on(void)
-{
-    fibres(passes_number_on);
-}
-
 static const struct test tests[] = {
     {"each call", transfers},
     {"deadlines and tokens", times_out},
@@ -417,8 +347,6 @@ static const struct test tests[] = {
     {"more than fits, both ways", much},
     {"a blocking descriptor", blocking_descriptor},
     {"closing under those that wait", closing},
-    {"a number used again", number_again},
-    {"a number used again, those that waited yet to run", number_passed_on},
 };
 
 int main(int argc, char **argv)

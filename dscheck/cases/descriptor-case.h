@@ -22,6 +22,7 @@ static inline void open_way(void)
 static inline void nobody_waits(void)
 {
     assert(way.waits.ring == NULL && way.waits.lock == 0);
+    assert(way.turns == NULL && !way.taken && !atomic_load_explicit(&way.calls, memory_order_relaxed));
 }
 
 /* Something comes, and the poller tells it. */
@@ -33,12 +34,21 @@ static inline void comes(uint32_t generation)
     tn_claims_let_go(claims);
 }
 
+static inline void passes(uint32_t generation)
+{
+    struct tn_claims claims = {NULL, NULL};
+    tn_way_pass(&way, generation, &claims);
+    tn_claims_let_go(claims);
+}
+
 /* How many bytes; or, negative, an errno value. */
 static inline int reads(uint32_t generation, tn_time deadline)
 {
-    tn_way_begin(&way);
     for (;;) {
+        if (!tn_way_begin(&way, generation))
+            return -ECANCELED;
         int n = atomic_exchange_explicit(&bytes, 0, memory_order_relaxed);
+        tn_way_called(&way);
         if (n > 0)
             return n;
         int rc = tn_way_wait(&way, generation, deadline, NULL);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Closed under one that reads, or is about to ask for it, where nothing ever comes: the reader is told, and nothing is
- * asked for in its name any more.
+ * asked for in its name any more. What the number's next owner asks for remains known, whenever the reader is told.
  */
 #include "request-case.h"
+
+static struct tn_request of_next_owner;
 
 static void *reader(void *random)
 {
@@ -21,6 +23,9 @@ static void *closes(void *random)
     if (under_way.request != NULL)
         withdraws(under_way.place, under_way.request);
     tn_claims_let_go(claims);
+    struct tn_waitlist *l = tn_waitlist_lock(&way.waits);
+    way.under_way.request = &of_next_owner;
+    tn_waitlist_unlock(l);
     return case_end();
 }
 
@@ -37,4 +42,11 @@ static void prepare(void)
     comes = false;
 }
 
-CASE_MAIN(prepare, nothing_is_left, reader, closes, poller)
+static void check(void)
+{
+    assert(way.under_way.request == &of_next_owner);
+    way.under_way.request = NULL;
+    nothing_is_left();
+}
+
+CASE_MAIN(prepare, check, reader, closes, poller)
