@@ -9,6 +9,9 @@
 
 #include <stdio.h>
 #include <sys/sendfile.h>
+#ifdef TEST_URING
+#include <liburing.h>
+#endif
 
 /* ---- the calls ---- */
 
@@ -86,9 +89,6 @@ FAILING(int, epoll_pwait2, (int fd, struct epoll_event *e, int n, const struct t
         (fd, e, n, t, mask))
 
 #ifdef TEST_URING
-struct io_uring;
-struct io_uring_params;
-struct io_uring_sync_cancel_reg;
 #define FAILING_URING(name, parameters, arguments)           \
     int __real_##name parameters;                            \
     int __wrap_##name parameters;                            \
@@ -97,19 +97,59 @@ struct io_uring_sync_cancel_reg;
         int error = now_fails(#name);                        \
         return error > 0 ? -error : __real_##name arguments; \
     }
-FAILING_URING(io_uring_queue_init_params, (unsigned n, struct io_uring *ring, struct io_uring_params *p),
-              (n, ring, p))
-FAILING_URING(io_uring_enter2,
-              (unsigned fd, unsigned put, unsigned least, unsigned flags, sigset_t *mask, size_t size),
-              (fd, put, least, flags, mask, size))
 FAILING_URING(io_uring_register_sync_cancel, (struct io_uring * ring, struct io_uring_sync_cancel_reg *reg),
               (ring, reg))
+
+static struct io_uring *the_ring; /* of the only worker */
+
+int __real_io_uring_queue_init_params(unsigned n, struct io_uring *ring, struct io_uring_params *p);
+int __wrap_io_uring_queue_init_params(unsigned n, struct io_uring *ring, struct io_uring_params *p);
+int __wrap_io_uring_queue_init_params(unsigned n, struct io_uring *ring, struct io_uring_params *p)
+{
+    int error = now_fails("io_uring_queue_init_params");
+    the_ring = ring;
+    return error > 0 ? -error : __real_io_uring_queue_init_params(n, ring, p);
+}
+
+/* A call that the kernel is just to be given transfers half as much, or becomes one that tells an error (Linux 6.10; before,
+ * an end). */
+static void call_fails(struct io_uring_sqe *sqe)
+{
+    bool transfers = sqe->opcode == IORING_OP_READ || sqe->opcode == IORING_OP_WRITE ||
+                     sqe->opcode == IORING_OP_RECV || sqe->opcode == IORING_OP_SEND;
+    if (!transfers &&
+        (wanted.error == HALF ||
+         (sqe->opcode != IORING_OP_READV && sqe->opcode != IORING_OP_WRITEV && sqe->opcode != IORING_OP_RECVMSG &&
+          sqe->opcode != IORING_OP_SENDMSG && sqe->opcode != IORING_OP_ACCEPT && sqe->opcode != IORING_OP_CONNECT)))
+        return;
+    int error = now_fails("completion");
+    if (error == HALF)
+        sqe->len = (sqe->len + 1) / 2;
+    else if (error != 0) {
+        uint64_t whose = sqe->user_data;
+        memset(sqe, 0, sizeof *sqe);
+        sqe->opcode = IORING_OP_NOP;
+        sqe->rw_flags = 1; /* IORING_NOP_INJECT_RESULT */
+        sqe->len = (uint32_t)-error;
+        sqe->user_data = whose;
+    }
+}
+
+int __real_io_uring_enter2(unsigned fd, unsigned put, unsigned least, unsigned flags, sigset_t *mask, size_t size);
+int __wrap_io_uring_enter2(unsigned fd, unsigned put, unsigned least, unsigned flags, sigset_t *mask, size_t size);
+int __wrap_io_uring_enter2(unsigned fd, unsigned put, unsigned least, unsigned flags, sigset_t *mask, size_t size)
+{
+    int error = now_fails("io_uring_enter2");
+    for (unsigned i = *the_ring->sq.khead; error == 0 && i != *the_ring->sq.ktail; i++)
+        call_fails(&the_ring->sq.sqes[i % the_ring->sq.ring_entries]);
+    return error > 0 ? -error : __real_io_uring_enter2(fd, put, least, flags, mask, size);
+}
 #endif
 
 /* What each can say, ended by 0; EINTR, and half of it, are never told. */
 static const struct {
     const char *name;
-    int errors[6];
+    int errors[7];
 } calls[] = {
     {"read", {EINTR, ENOMEM, ECONNRESET, HALF}},
     {"write", {EINTR, ENOMEM, ECONNRESET, HALF}},
@@ -130,6 +170,7 @@ static const struct {
     {"io_uring_queue_init_params", {EMFILE, ENOMEM, EPERM, ENOSYS}},
     {"io_uring_enter2", {EINTR, EAGAIN, EBUSY, ENOMEM}},
     {"io_uring_register_sync_cancel", {EALREADY, ENOMEM, ENOENT}},
+    {"completion", {EINTR, EAGAIN, ECANCELED, ENOMEM, ECONNRESET, HALF}},
 };
 
 /* ---- a round of use ---- */
