@@ -23,6 +23,9 @@ enum tn_waits_where {
     TN_WAITS_APART    /* in poll(), in a place of its own there */
 };
 
+/* What is done around calls. */
+enum { TN_CALLS_EAGER = 1, TN_CALLS_YIELD = 2 };
+
 struct tn_poller {
     const char *name;
     const char *summary;
@@ -46,16 +49,18 @@ struct tn_poller {
     void (*join)(void *state, struct tn_worker *me);
     void (*leave)(void *state, struct tn_worker *me, struct tn_list *ready);
 
-    /* Tell each change of a descriptor from not ready to ready, in either direction, from now on, as events of `key`; what
-     * is ready already is one. Left out: this build has no I/O. By a fibre of worker `me`; once, until tn_io_unarmed, or
-     * until disarm, which any thread calls before it closes the descriptor. `*place`: what disarm is to be given. An errno
-     * value fails the call that would have waited. Pair: arm/disarm. */
-    int (*arm)(void *state, struct tn_worker *me, int fd, uint64_t key, void **place);
+    /* Tell each change of a descriptor from not ready to ready, in the directions `*ways` (bits TN_WAY_IN and TN_WAY_OUT) at
+     * least, from now on, as events of `key`; what is ready already is one. In `*ways` it says what it tells: for the rest it
+     * is asked again. Left out: this build has no I/O. By a fibre of worker `me`; until tn_io_unarmed, or until disarm, which
+     * any thread calls before it closes the descriptor. `*place`: NULL, and then what disarm is to be given; or that, where
+     * fewer ways are told. An errno value fails the call that would have waited. Pair: arm/disarm. */
+    int (*arm)(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place);
     void (*disarm)(void *place, uint64_t key);
 
-    /* Is a descriptor to be armed with its first call, or as it comes from tn_accept, whether or not anybody has to wait? By
-     * a fibre. Left out: no, when the first one has to. */
-    bool (*eager)(const void *state);
+    /* TN_CALLS_EAGER: a descriptor is armed with its first call, or as it comes from tn_accept, whether or not anybody has to
+     * wait; else when the first one has to. TN_CALLS_YIELD: other fibres come first, before a call that reads. By a fibre.
+     * Left out: neither. */
+    unsigned (*calls)(const void *state);
 
     /* Make a call on behalf of a fibre of worker `me`, which waits until it is over (io/request.h); it does not block, nor
      * switch. An errno value: the fibre is to make it itself, when it is told that it may. Left out: as ENOSYS. withdraw
@@ -96,8 +101,12 @@ struct tn_poller {
  * those of `ended` there may be no further event. Fibres of `cl` that wait for it go to `ready`, others are made ready. */
 void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready);
 
-/* Events of `key` are told no more, though nobody has disarmed it: who waits for it arms it anew. */
-void tn_io_unarmed(struct tn_cluster *cl, uint64_t key, struct tn_list *ready);
+/* Events of `key` are told no more of these ways, though nobody has disarmed it, and this is the last one; who waits for it
+ * arms it anew. Where others are to be told `again` is called for them. True: there are none. Or so it is for all that is
+ * armed in a place: it is disarmed. */
+bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, struct tn_list *ready,
+                   int (*again)(void *place, int fd, uint64_t key, unsigned ways));
+void tn_io_unarmed_all(struct tn_cluster *cl, void *place, struct tn_list *ready);
 
 /* A request is over, with what its call returned, or a negative errno value. Then it is its fibre's, and may be no more. */
 void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t result, struct tn_list *ready);

@@ -245,14 +245,49 @@ void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned en
     let_go(claims, cl, ready);
 }
 
-void tn_io_unarmed(struct tn_cluster *cl, uint64_t key, struct tn_list *ready)
+enum { BOTH_WAYS = 1 << TN_WAY_IN | 1 << TN_WAY_OUT };
+
+bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, struct tn_list *ready,
+                   int (*again)(void *place, int fd, uint64_t key, unsigned ways))
 {
-    struct descriptor *d = descriptor_at((int)(uint32_t)key);
+    int fd = (int)(uint32_t)key;
+    struct descriptor *d = descriptor_at(fd);
     tn_tokenlock_lock(&d->lock, tn_process());
-    if (tn_way_generation(&d->way[TN_WAY_IN]) == (uint32_t)(key >> 32))
-        atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: under the lock */
+    bool was = tn_way_generation(&d->way[TN_WAY_IN]) == (uint32_t)(key >> 32) && descriptor_armed(d);
+    unsigned left = was ? d->told & ~ways : 0;
+    /* relaxed, both: under the lock */
+    if (left != 0 && again(atomic_load_explicit(&d->armed, memory_order_relaxed), fd, key, left) != 0) {
+        left = 0;
+        ways = BOTH_WAYS; /* who waits is told when it asks */
+    }
+    if (was)
+        d->told = left;
+    if (was && left == 0)
+        atomic_store_explicit(&d->armed, NULL, memory_order_relaxed);
     tn_tokenlock_unlock(&d->lock);
-    tn_io_event(cl, key, 1 << TN_WAY_IN | 1 << TN_WAY_OUT, 0, ready);
+    tn_io_event(cl, key, ways, 0, ready);
+    return was && left == 0;
+}
+
+void tn_io_unarmed_all(struct tn_cluster *cl, void *place, struct tn_list *ready)
+{
+    for (unsigned i = 0; i < PARTS; i++) {
+        struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
+        for (size_t n = 0; part != NULL && n < (size_t)FIRST_PART << i; n++) {
+            struct descriptor *d = &part[n];
+            /* relaxed, both: it was armed by who asks; or by a parent, or is not now */
+            if (atomic_load_explicit(&d->known, memory_order_relaxed) / IO_KINDS != tn_process() ||
+                atomic_load_explicit(&d->armed, memory_order_relaxed) != place)
+                continue;
+            int fd = (int)(n + ((size_t)FIRST_PART << i)) - FIRST_PART;
+            uint64_t key = key_of(&d->way[TN_WAY_IN], fd);
+            tn_tokenlock_lock(&d->lock, tn_process());
+            if (atomic_load_explicit(&d->armed, memory_order_relaxed) == place) /* relaxed: under the lock */
+                descriptor_disarm(d, fd);
+            tn_tokenlock_unlock(&d->lock);
+            tn_io_event(cl, key, BOTH_WAYS, 0, ready);
+        }
+    }
 }
 
 void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t result, struct tn_list *ready)
@@ -270,19 +305,22 @@ bool descriptor_is_file(struct descriptor *d)
 int descriptor_arm(struct descriptor *d, int fd, unsigned way, uint32_t generation)
 {
     struct worker *self = tn_self();
-    void *place = NULL;
     int rc = 0;
     if (binding_poller->arm == NULL)
         return ENOSYS;
     tn_tokenlock_lock(&d->lock, tn_process());
+    void *place = atomic_load_explicit(&d->armed, memory_order_relaxed); /* relaxed: under the lock */
+    unsigned told = place != NULL ? d->told : 0, ways = told | 1u << way;
     if (tn_way_generation(&d->way[way]) != generation ||
-        atomic_load_explicit(&d->known, memory_order_relaxed) <= known_as(IO_CLOSING)) /* relaxed: under the lock */
+        atomic_load_explicit(&d->known, memory_order_relaxed) <= known_as(IO_CLOSING)) /* relaxed: so too */
         rc = ECANCELED;
-    else if (atomic_load_explicit(&d->armed, memory_order_relaxed) == NULL) { /* relaxed: so too */
+    else if (ways != told) {
         rc = binding_poller->arm(cluster_of(self->pub.cluster)->poller, &self->pub, fd, key_of(&d->way[way], fd),
-                                 &place);
-        if (rc == 0)
+                                 &ways, &place);
+        if (rc == 0) {
+            d->told = ways;
             atomic_store_explicit(&d->armed, place, memory_order_relaxed); /* relaxed: so too */
+        }
     }
     tn_tokenlock_unlock(&d->lock);
     return rc;
@@ -300,7 +338,6 @@ void descriptor_arm_early(struct descriptor *d, int fd, unsigned way, uint32_t g
 {
     struct worker *self = tn_self();
     struct cluster *cl = self != NULL ? cluster_of(self->pub.cluster) : NULL;
-    if (cl != NULL && !descriptor_armed(d) && binding_poller->eager != NULL && binding_poller->eager(cl->poller) &&
-        descriptor_owned(d, cl->rt))
+    if (cl != NULL && !descriptor_armed(d) && (poller_calls(cl) & TN_CALLS_EAGER) != 0 && descriptor_owned(d, cl->rt))
         descriptor_arm(d, fd, way, generation);
 }

@@ -13,6 +13,7 @@ struct descriptor {
     _Atomic(uint32_t) known;  /* written under the lock: IO_KINDS * tn_process() + an io_kind */
     _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
     _Atomic(void *) armed; /* written under the lock: where a poller tells events of it (arm); NULL: none does */
+    unsigned told;         /* under the lock: in which ways, if it does */
 };
 
 /* NULL, with errno: there is no such descriptor, or no memory. */
@@ -31,6 +32,12 @@ void descriptor_arm_early(struct descriptor *d, int fd, unsigned way, uint32_t g
 static inline bool descriptor_armed(struct descriptor *d)
 {
     return atomic_load_explicit(&d->armed, memory_order_relaxed) != NULL; /* relaxed: a hint, if not for who arms */
+}
+
+/* What the cluster's poller has done around calls. */
+static inline unsigned poller_calls(const struct cluster *cl)
+{
+    return binding_poller->calls != NULL ? binding_poller->calls(cl->poller) : 0;
 }
 
 /* Do the fibres of rt wait for it, and no other's? */

@@ -164,8 +164,11 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
     if (self == NULL)
         return thread_do(&d->way[way], fd, way, call, arg, deadline, token);
     uint32_t generation = tn_way_generation(&d->way[way]);
-    if (!descriptor_owned(d, cluster_of(self->pub.cluster)->rt))
+    struct cluster *cl = cluster_of(self->pub.cluster);
+    if (!descriptor_owned(d, cl->rt))
         return failed(EBUSY);
+    if (way == TN_WAY_IN && (poller_calls(cl) & TN_CALLS_YIELD) != 0)
+        tn_yield();
     struct tn_claims next = {NULL, NULL};
     int rc = tn_way_take(&d->way[way], generation, deadline, token);
     if (rc != 0)

@@ -10,10 +10,23 @@
 #include <sys/epoll.h>
 
 static struct {
-    _Atomic(uint64_t) transfers, in_vain, polls, arms, wakes; /* arms: and what ends it */
+    _Atomic(uint64_t) transfers, in_vain, polls, arms, again, wakes; /* arms: and what ends it */
 } calls;
 static _Atomic(bool) fails;
-static bool looks_for_each;
+static bool looks_for_each, registers_for_each;
+
+/* Of these descriptors: calls that register, and at which instance the last one was. */
+static struct {
+    int fd, at;
+    _Atomic(uint64_t) calls;
+} watched[2];
+
+static void watch(int i, int fd)
+{
+    watched[i].fd = fd;
+    atomic_store(&watched[i].calls, 0);
+}
+
 static _Atomic(uint32_t) turn;
 
 /* Is this call interrupted? */
@@ -81,7 +94,12 @@ int __real_epoll_ctl(int fd, int what, int other, struct epoll_event *event);
 int __wrap_epoll_ctl(int fd, int what, int other, struct epoll_event *event);
 int __wrap_epoll_ctl(int fd, int what, int other, struct epoll_event *event)
 {
-    atomic_fetch_add(&calls.arms, what != EPOLL_CTL_MOD); /* which is how the fibre that polls asks the master */
+    atomic_fetch_add(what == EPOLL_CTL_MOD ? &calls.again : &calls.arms, 1);
+    for (int i = 0; i < 2; i++)
+        if (other == watched[i].fd) {
+            watched[i].at = fd;
+            atomic_fetch_add(&watched[i].calls, 1);
+        }
     return __real_epoll_ctl(fd, what, other, event);
 }
 
@@ -145,7 +163,9 @@ static void *all(void *arg)
     if (!atomic_load(&fails)) {
         bool uring = strcmp(poller, "uring") == 0;
         CHECK_EQUAL(atomic_load(&calls.transfers), uring ? 0 : 4 * CONNECTIONS * REQUESTS); /* of both sides */
-        CHECK(atomic_load(&calls.in_vain) < (uring ? 1 : CONNECTIONS * REQUESTS / 10));
+        CHECK((atomic_load(&calls.in_vain) < (uring ? 1 : CONNECTIONS * REQUESTS / 10)) == !registers_for_each);
+        CHECK((atomic_load(&calls.again) >= CONNECTIONS * REQUESTS) == registers_for_each);
+        CHECK(registers_for_each || atomic_load(&calls.again) == 0);
         CHECK((atomic_load(&calls.polls) < CONNECTIONS * REQUESTS / 2) == !looks_for_each);
         CHECK_EQUAL(atomic_load(&calls.arms), 0);
         CHECK_EQUAL(atomic_load(&calls.wakes), 0); /* one worker wakes nobody by what it has found */
@@ -163,14 +183,18 @@ static void counted(void)
     CHECK_EQUAL(tn_run(&c, all, NULL, NULL), 0);
 }
 
-/* Events one by one: a look for each. */
-static void one_by_one(void)
+/* Events one by one: a look for each. Registered for each: a call for each that waits, and one in vain before it. */
+static void each(void)
 {
     struct tn_config c = with_poller(1);
     c.poller = "worker:batch=1";
     looks_for_each = true;
     CHECK_EQUAL(tn_run(&c, all, NULL, NULL), 0);
     looks_for_each = false;
+    c.poller = "worker:trigger=level";
+    registers_for_each = true;
+    CHECK_EQUAL(tn_run(&c, all, NULL, NULL), 0);
+    registers_for_each = false;
 }
 
 static void failing(void)
@@ -217,30 +241,127 @@ static void *short_connections(void *arg)
     return arg;
 }
 
-static void registers(const char *how, uint64_t each)
+static void run_with(const char *how, int workers, void *(*fn)(void *), intptr_t arg)
 {
     char spec[64];
-    struct tn_config c = with_poller(1);
+    struct tn_config c = with_poller(workers);
     snprintf(spec, sizeof spec, "%s:%s", poller, how);
     c.poller = spec;
-    registers_each = each;
-    CHECK_EQUAL(tn_run(&c, short_connections, NULL, NULL), 0);
+    CHECK_EQUAL(tn_run(&c, fn, (void *)arg, NULL), 0);
 }
 
 static void registered(void)
 {
-    registers("lazy=on", 0);
-    registers("lazy=off", 2); /* with its end */
+    registers_each = 0;
+    run_with("lazy=on", 1, short_connections, 0);
+    registers_each = 2; /* with its end */
+    run_with("lazy=off", 1, short_connections, 0);
 }
 
-static const struct test tests[] = {{"registration", registered},
-                                    {"one by one", one_by_one},
-                                    {"counted", counted},
+static void *writes(void *arg)
+{
+    CHECK_EQUAL(__real_write((int)(intptr_t)arg, "x", 1), 1);
+    return NULL;
+}
+
+/* Each read has to wait. */
+static void *reads_five(void *each_registers)
+{
+    int fd[2];
+    CHECK_EQUAL(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    watch(0, fd[1]);
+    for (uint64_t i = 0; i < 5; i++) {
+        char c;
+        tn_fibre *f = start(writes, fd[0]);
+        CHECK_EQUAL(tn_recv(fd[1], &c, 1, 0), 1);
+        end_of(f);
+        CHECK_EQUAL(atomic_load(&watched[0].calls),
+                    each_registers != NULL ? i + 2 : 1); /* at first it is not there */
+    }
+    close_pair(fd);
+    return NULL;
+}
+
+static void triggered(void)
+{
+    run_with("trigger=edge", 1, reads_five, false);
+    run_with("trigger=level", 1, reads_five, true);
+}
+
+/* ---- before a read ---- */
+
+static _Atomic(bool) came_first;
+
+static void *comes(void *arg)
+{
+    atomic_store(&came_first, true);
+    return arg;
+}
+
+static void *reads_what_is_there(void *others_first)
+{
+    int fd[2];
+    char c;
+    CHECK_EQUAL(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    writes((void *)(intptr_t)fd[0]);
+    atomic_store(&came_first, false);
+    tn_fibre *f = start(comes, 0);
+    CHECK_EQUAL(tn_send(fd[0], "y", 1, 0), 1);
+    CHECK(!atomic_load(&came_first));
+    CHECK_EQUAL(tn_recv(fd[1], &c, 1, 0), 1);
+    CHECK_EQUAL(atomic_load(&came_first), others_first != NULL);
+    end_of(f);
+    close_pair(fd);
+    return NULL;
+}
+
+static void yielded(void)
+{
+    run_with("yield=off", 1, reads_what_is_there, false);
+    run_with("yield=on", 1, reads_what_is_there, true);
+}
+
+/* ---- instances ---- */
+
+static void *waits_in_vain(void *i)
+{
+    char c;
+    CHECK(tn_recv_until(watched[(intptr_t)i].fd, &c, 1, 0, in_ms(1), NULL) == -1 && errno == ETIMEDOUT);
+    return NULL;
+}
+
+/* One fibre waits on the other worker, since this one is kept meanwhile; then another one here. */
+static void *on_both_workers(void *apart)
+{
+    int fd[2];
+    CHECK_EQUAL(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    for (int i = 0; i < 2; i++)
+        watch(i, fd[i]);
+    tn_fibre *f = start(waits_in_vain, 0);
+    CHECK(EVENTUALLY(atomic_load(&watched[0].calls) == 1));
+    waits_in_vain((void *)1);
+    end_of(f);
+    CHECK_EQUAL(atomic_load(&watched[1].calls), 1);
+    CHECK_EQUAL(watched[0].at != watched[1].at, apart != NULL);
+    close_pair(fd);
+    return NULL;
+}
+
+static void instances(void)
+{
+    run_with("instance=cluster", 2, on_both_workers, false);
+    run_with("instance=worker", 2, on_both_workers, true);
+}
+
+static const struct test tests[] = {{"instances", instances},         {"one by one", each},
+                                    {"registration", registered},     {"edges and levels", triggered},
+                                    {"others first", yielded},        {"counted", counted},
                                     {"in vain now and then", failing}};
 
+/* All of them are the worker poller's; the last two io_uring's; those between the others'. */
 int main(int argc, char **argv)
 {
     const char *of = argc > 1 ? argv[1] : "";
-    size_t first = strcmp(of, "uring") == 0 ? 2 : 0, n = strcmp(of, "worker") == 0 ? 4 : first == 0 ? 1 : 2;
-    return io_main(argc, argv, "io_calls", tests + first, n);
+    size_t first = strcmp(of, "worker") == 0 ? 0 : strcmp(of, "uring") == 0 ? 5 : 2;
+    return io_main(argc, argv, "io_calls", tests + first, first == 2 ? 3 : 7 - first);
 }

@@ -16,15 +16,26 @@
 
 /* What each of them has in its table of knobs. */
 #define TN_EPOLL_KNOBS(K)                                                                                         \
+    K(trigger, "edge|level", 0, 0, 1, "",                                                                         \
+      "how often a descriptor is registered: once; or each time that a call has to wait, for what it waits for",  \
+      "000 §3.4.2")                                                                                               \
     K(lazy, "off|on", 1, 0, 1, "",                                                                                \
       "register a descriptor when a call would have to wait, rather than as it comes from tn_accept or with its " \
       "first",                                                                                                    \
-      "000 §3.4.2")
+      "000 §3.4.2")                                                                                               \
+    K(yield, "off|on", 0, 0, 1, "", "other fibres come first, before each call that reads", "000 §4.3")
 
-/* Zeroed but for `cl`, `lazy` and `batch`, it is not open. */
+/* Its values, of the poller `owner`. */
+#define TN_EPOLL_SET(e, owner, knobs)                                        \
+    ((e)->level = TN_KNOB(knobs, owner, trigger) == 1,                       \
+     (e)->calls = (TN_KNOB(knobs, owner, lazy) == 0 ? TN_CALLS_EAGER : 0u) | \
+                  (TN_KNOB(knobs, owner, yield) == 1 ? TN_CALLS_YIELD : 0u))
+
+/* Zeroed but for `cl`, `batch` and what knobs set, it is not open. */
 struct tn_epoll {
     struct tn_cluster *cl;
-    bool lazy;
+    unsigned calls;          /* what is done around them (poller.h) */
+    bool level;              /* a registration ends with its first event */
     int batch;               /* events that one look takes at most; 0: as many as there is room for */
     struct tn_spinlock lock; /* over being opened */
     bool open;               /* under the lock */
@@ -70,14 +81,37 @@ static inline void tn_epoll_close(struct tn_epoll *e)
 }
 
 /* Both directions at once, and for good: one call in a descriptor's life. What is ready already is an event too. */
-static inline int tn_epoll_arm(struct tn_epoll *e, int fd, uint64_t key)
+static inline int tn_epoll_add(struct tn_epoll *e, int fd, uint64_t key, unsigned *ways)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET, .data.u64 = key};
+    *ways = 3;
+    return epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &event) != 0 ? errno : 0;
+}
+
+/* Those directions, until the first event. */
+static inline int tn_epoll_add_level(void *place, int fd, uint64_t key, unsigned ways)
+{
+    struct tn_epoll *e = place;
+    uint32_t in = (ways & 1) != 0 ? EPOLLIN | EPOLLPRI | EPOLLRDHUP : 0, out = (ways & 2) != 0 ? EPOLLOUT : 0;
+    struct epoll_event event = {.events = in | out | EPOLLONESHOT, .data.u64 = key};
+    int rc = epoll_ctl(e->fd, EPOLL_CTL_MOD, fd, &event);
+    if (rc != 0 && errno == ENOENT)
+        rc = epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &event);
+    return rc != 0 ? errno : 0;
+}
+
+/* In `e`, or where it is already. */
+static inline int tn_epoll_arm(struct tn_epoll *e, int fd, uint64_t key, unsigned *ways, void **place)
+{
+    bool more = *place != NULL;
+    e = more ? *place : e;
+    *place = e;
     int err = tn_epoll_open(e);
-    if (err != 0 || epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &event) != 0)
-        return err != 0 ? err : errno;
-    atomic_fetch_add_explicit(&e->armed, 1, memory_order_release); /* EP0 release: it is open */
-    return 0;
+    if (err == 0)
+        err = e->level ? tn_epoll_add_level(e, fd, key, *ways) : tn_epoll_add(e, fd, key, ways);
+    if (err == 0 && !more)
+        atomic_fetch_add_explicit(&e->armed, 1, memory_order_release); /* EP0 release: it is open */
+    return err;
 }
 
 static inline void tn_epoll_disarm(struct tn_epoll *e, uint64_t key)
@@ -100,11 +134,21 @@ static inline void tn_epoll_wake(struct tn_epoll *e)
 }
 
 /* Of a descriptor, what epoll_wait or poll told of it. */
-static inline void tn_epoll_tell(struct tn_cluster *cl, uint64_t key, uint32_t what, struct tn_list *ready)
+static inline unsigned tn_epoll_ways(uint32_t what, unsigned *ended)
 {
     bool gone = (what & (EPOLLHUP | EPOLLERR)) != 0, last = gone || (what & (EPOLLRDHUP | EPOLLPRI)) != 0;
     bool in = last || (what & EPOLLIN) != 0, out = gone || (what & EPOLLOUT) != 0;
-    tn_io_event(cl, key, (unsigned)in | (unsigned)out << 1, (unsigned)last | (unsigned)gone << 1, ready);
+    *ended = (unsigned)last | (unsigned)gone << 1;
+    return (unsigned)in | (unsigned)out << 1;
+}
+
+static inline void tn_epoll_tell(struct tn_epoll *e, uint64_t key, uint32_t what, struct tn_list *ready)
+{
+    unsigned ended, ways = tn_epoll_ways(what, &ended);
+    if (!e->level)
+        tn_io_event(e->cl, key, ways, ended, ready);
+    else if (tn_io_unarmed(e->cl, key, ways, ready, tn_epoll_add_level))
+        atomic_fetch_sub_explicit(&e->armed, 1, memory_order_release); /* EP0 release: it is open */
 }
 
 /* Wait until `deadline`; 0: only look. Returns how many events came; fibres that they wake go to `ready`. */
@@ -126,7 +170,7 @@ static inline int tn_epoll_collect(struct tn_epoll *e, tn_time deadline, struct 
             if (deadline != 0)
                 (void)!read(e->wakes, &woken, sizeof woken);
         } else
-            tn_epoll_tell(e->cl, events[i].data.u64, events[i].events, ready);
+            tn_epoll_tell(e, events[i].data.u64, events[i].events, ready);
     }
     return n;
 }

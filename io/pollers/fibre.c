@@ -102,7 +102,7 @@ static int fibre_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
     struct fibre_poller *p = state;
     struct cluster *first = cluster_of(cl)->rt->first; /* NULL: it is this one */
     p->epoll.cl = cl;
-    p->epoll.lazy = TN_KNOB(knobs, fibre, lazy) == 1;
+    TN_EPOLL_SET(&p->epoll, fibre, knobs);
     p->master = first != NULL ? first->poller : p;
     int rc = tn_epoll_open(&p->epoll);
     if (rc == 0 && p->master == p)
@@ -142,10 +142,10 @@ static void fibre_close(struct tn_cluster *cl, void *state)
 
 /* ---- descriptors ---- */
 
-static int fibre_arm(void *state, struct tn_worker *me, int fd, uint64_t key, void **place)
+static int fibre_arm(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place)
 {
     (void)me;
-    return tn_epoll_arm(*place = &((struct fibre_poller *)state)->epoll, fd, key);
+    return tn_epoll_arm(&((struct fibre_poller *)state)->epoll, fd, key, ways, place);
 }
 
 static void fibre_disarm(void *place, uint64_t key)
@@ -153,9 +153,9 @@ static void fibre_disarm(void *place, uint64_t key)
     tn_epoll_disarm(place, key);
 }
 
-static bool fibre_eager(const void *state)
+static unsigned fibre_calls(const void *state)
 {
-    return !((const struct fibre_poller *)state)->epoll.lazy;
+    return ((const struct fibre_poller *)state)->epoll.calls;
 }
 
 static bool fibre_pending(void *state)
@@ -183,7 +183,7 @@ const struct tn_poller tn_poller_fibre = {
     .stop = fibre_stop,
     .arm = fibre_arm,
     .disarm = fibre_disarm,
-    .eager = fibre_eager,
+    .calls = fibre_calls,
     .pending = fibre_pending,
     .every = 64,
     .poll = fibre_poll,

@@ -62,7 +62,7 @@ static int thread_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
     p->mode = TN_KNOB(knobs, thread, mode);
     p->pause = (tn_time)TN_KNOB(knobs, thread, us) * 1000;
     p->epoll.cl = cl;
-    p->epoll.lazy = TN_KNOB(knobs, thread, lazy) == 1;
+    TN_EPOLL_SET(&p->epoll, thread, knobs);
     int rc = tn_epoll_open(&p->epoll);
     if (rc != 0)
         return rc;
@@ -88,10 +88,10 @@ static void thread_close(struct tn_cluster *cl, void *state)
     tn_epoll_close(&((struct thread_poller *)state)->epoll);
 }
 
-static int thread_arm(void *state, struct tn_worker *me, int fd, uint64_t key, void **place)
+static int thread_arm(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place)
 {
     (void)me;
-    return tn_epoll_arm(*place = &((struct thread_poller *)state)->epoll, fd, key);
+    return tn_epoll_arm(&((struct thread_poller *)state)->epoll, fd, key, ways, place);
 }
 
 static void thread_disarm(void *place, uint64_t key)
@@ -99,9 +99,9 @@ static void thread_disarm(void *place, uint64_t key)
     tn_epoll_disarm(place, key);
 }
 
-static bool thread_eager(const void *state)
+static unsigned thread_calls(const void *state)
 {
-    return !((const struct thread_poller *)state)->epoll.lazy;
+    return ((const struct thread_poller *)state)->epoll.calls;
 }
 
 static unsigned thread_poll(void *state, struct tn_worker *me, struct tn_list *ready, tn_time deadline)
@@ -146,7 +146,7 @@ const struct tn_poller tn_poller_thread = {
     .stop = thread_stop,
     .arm = thread_arm,
     .disarm = thread_disarm,
-    .eager = thread_eager,
+    .calls = thread_calls,
     .every = 64,
     .poll = thread_poll,
     .pending = thread_pending,

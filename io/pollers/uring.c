@@ -193,11 +193,11 @@ static void uring_withdraw(void *place, const struct tn_request *rq)
     uring_cancel(place, (uintptr_t)rq, 0);
 }
 
-static int uring_arm(void *state, struct tn_worker *me, int fd, uint64_t key, void **place)
+static int uring_arm(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place)
 {
     int rc;
     if (((struct uring_poller *)state)->falls_back) {
-        rc = worker_poller_arm(state, me, fd, key, place);
+        rc = worker_poller_arm(state, me, fd, key, ways, place);
         *place = ((struct uring_poller *)state)->rings;
         return rc;
     }
@@ -208,6 +208,7 @@ static int uring_arm(void *state, struct tn_worker *me, int fd, uint64_t key, vo
     io_uring_prep_poll_multishot(sqe, fd, EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP); /* each change, as EPOLLET */
     uring_put(r, sqe, uring_of_key(key));
     uring_pending(r, 1);
+    *ways = 3;
     *place = r;
     return 0;
 }
@@ -234,9 +235,11 @@ static void uring_tell(struct uring *r, const struct io_uring_cqe *cqe, struct t
     if ((cqe->user_data & URING_KEY) == 0)
         tn_io_over(r->cl, (struct tn_request *)(uintptr_t)cqe->user_data, cqe->res, ready);
     else if (over)
-        tn_io_unarmed(r->cl, uring_key(cqe->user_data), ready);
-    else
-        tn_epoll_tell(r->cl, uring_key(cqe->user_data), (uint32_t)cqe->res, ready);
+        tn_io_unarmed(r->cl, uring_key(cqe->user_data), 3, ready, NULL);
+    else {
+        unsigned ended, ways = tn_epoll_ways((uint32_t)cqe->res, &ended);
+        tn_io_event(r->cl, uring_key(cqe->user_data), ways, ended, ready);
+    }
 }
 
 /* What the kernel has no room for it keeps, and gives when it is asked for more. */
