@@ -98,8 +98,10 @@ static void *accepts(void *arg)
 static void *accept_exhausted(void *arg)
 {
     struct rlimit before, now;
-    int l = listener(), client = tn_socket(AF_INET, SOCK_STREAM, 0), last = dup(l), number = 0;
+    int l = listener(), client = tn_socket(AF_INET, SOCK_STREAM, 0), last, number = 0;
     struct sockaddr_in a = loopback(l);
+    CHECK_EQUAL(tn_connect(client, (struct sockaddr *)&a, sizeof a), 0); /* which may need one to wait by */
+    last = dup(l);
     CHECK_EQUAL(getrlimit(RLIMIT_NOFILE, &before), 0);
     now = before;
     now.rlim_cur = (rlim_t)last + 1; /* all below are in use */
@@ -107,7 +109,6 @@ static void *accept_exhausted(void *arg)
         number++;
     CHECK(number > last || (stress && number > 0));
     CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &now), 0);
-    CHECK_EQUAL(tn_connect(client, (struct sockaddr *)&a, sizeof a), 0);
     CHECK(tn_accept_until(l, NULL, NULL, in_ms(5), NULL) == -1 && errno == EMFILE);
     tn_fibre *f = start(accepts, l);
     CHECK_EQUAL(tn_sleep(5000000), 0);
