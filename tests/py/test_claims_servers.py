@@ -17,6 +17,7 @@ RAISES, GROWS = claims.module("B4.2").CLAIMS
 ALIKE, BEHIND, STAY = claims.module("H2").CLAIMS
 FLAT, MEAN, LATE, OVERTAKE = claims.module("H1").CLAIMS
 ABOUT, GAP, GO, MEMORY = claims.module("B4.7").CLAIMS
+SIXTY, = claims.module("B4.3").CLAIMS
 
 
 def web(rate: float, timeouts: float = 0.0, mean: float = 1e6) -> Metrics:
@@ -47,6 +48,27 @@ class Yielding(Case):
     def test_figure(self) -> None:
         table(self.folder, self.rows(1.2, 1.5), cores=16)
         self.assertEqual(len(self.figure("web_b4_2", 2)), 16)
+
+
+class Short(Case):
+    row = "B4.3"
+
+    def rows(self, gain: float) -> list[tuple[Point, Metrics]]:
+        """What is registered lazily, over what is at once."""
+        none: list[tuple[Point, Metrics]] = [
+            ({"program": "loadgen", "server": server, "workers": 1, "poller": None, "TENTER_POLLER": None}, web(1e4))
+            for server in ("httpd-event", "httpd-pthread")]
+        return none + [({"program": "loadgen", "server": "httpd", "workers": 1, "poller": poller, "TENTER_POLLER": f"{poller}:lazy={lazy}"},
+                        web(1e4 * (gain if lazy == "on" else 1))) for poller in ("fibre", "thread", "worker") for lazy in ("on", "off")]
+
+    def test_verdicts(self) -> None:
+        for gain, wanted in ((1.6, HOLDS), (1.1, FAILS), (3.0, FAILS), (2.0, OPEN)):
+            self.verdict(table(self.folder, self.rows(gain)), SIXTY, wanted)
+        self.verdict(table(self.folder, self.rows(1.6)[:5]), SIXTY, OPEN, "no point at")
+
+    def test_figure(self) -> None:
+        table(self.folder, self.rows(1.6))
+        self.assertEqual(len(self.figure("web_b4_3", 2)), 16)
 
 
 class Cores(Case):
