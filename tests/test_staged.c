@@ -5,6 +5,8 @@
  */
 #include "harness.h"
 
+#include "parts/stage.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -90,25 +92,19 @@ static void test_orders(void)
 
 /* ---- pools: split, and what the controller changes ---- */
 
-static atomic_uint seen[9]; /* workers, as bits, that have run each stage */
-
-static void *record(void *arg)
+static void *go_round(void *arg)
 {
     for (int round = 0; round < 20; round++)
-        for (unsigned s = 0; s < 3; s++) {
+        for (unsigned s = 0; s < 3; s++)
             CHECK_EQUAL(tn_stage(s), 0);
-            atomic_fetch_or(&seen[s], 1U << tn_worker_self());
-        }
     return arg;
 }
 
-static void *record_all(void *moved)
+static void *all_go_round(void *moved)
 {
     tn_fibre *f[12];
-    for (int s = 0; s < 9; s++)
-        atomic_store(&seen[s], 0);
     for (int i = 0; i < 12; i++)
-        CHECK_EQUAL(tn_spawn(&f[i], NULL, record, NULL), 0);
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, go_round, NULL), 0);
     for (int i = 0; i < 12; i++)
         CHECK_EQUAL(tn_join(f[i], NULL), 0);
     *(uint64_t *)moved = mine("moved");
@@ -118,15 +114,76 @@ static void *record_all(void *moved)
 static void test_pools(void)
 {
     uint64_t moved = 1;
-    run(4, "staged:split=211:control=0:batch=1", record_all, &moved);
+    run(4, "staged:split=211:control=0:batch=1", all_go_round, &moved);
     if (!counting())
         SKIP("nothing is counted");
     CHECK_EQUAL(moved, 0);
-    run(4, "staged:control=0", record_all, &moved);
+    run(4, "staged:control=0", all_go_round, &moved);
     CHECK_EQUAL(moved, 0);
     for (int i = 0; i < 1000 && moved == 0; i++) /* all in stage 0: some have to go, once several are at work */
-        run(4, "staged:split=400:control=1:batch=1", record_all, &moved);
+        run(4, "staged:split=400:control=1:batch=1", all_go_round, &moved);
     CHECK(moved > 0);
+}
+
+/* Which stage the first workers belong to, and so on from the start. */
+static void test_split(void)
+{
+    static const struct {
+        int64_t split;
+        const char *stages;
+    } cases[] = {
+        {211, "00120012"}, {181, "0111111112"},           {101, "0202"}, {90, "000000000000"}, {343, "000111122200"},
+        {1, "000"},        {123456789, "011222333344444"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint32_t w = 0; cases[i].stages[w] != '\0'; w++)
+            CHECK_EQUAL(tn_stage_of_split(cases[i].split, w), (uint32_t)(cases[i].stages[w] - '0'));
+}
+
+/* Where one of the own stage's workers goes: to the stage with most waiting for each worker, if that is more than twice as
+ * loaded, and unless nobody is left for what waits at home; once in so long. */
+static void test_controller(void)
+{
+    enum { N = 3, MANY = 200 };
+    static struct tn_link links[N][MANY];
+    static const struct {
+        unsigned load[N];
+        uint32_t workers[N];
+        uint64_t bound;
+        uint32_t to;
+    } cases[] = {
+        {{0, 0, 0}, {2, 1, 1}, 1000, 0},   {{0, 2, 0}, {1, 1, 1}, 1000, 0},   {{0, 3, 0}, {1, 1, 1}, 1000, 1},
+        {{1, 30, 0}, {1, 1, 1}, 1000, 0},  {{1, 30, 0}, {2, 1, 1}, 1000, 1},  {{14, 30, 0}, {2, 2, 1}, 1000, 0},
+        {{12, 30, 0}, {2, 2, 1}, 1000, 1}, {{0, 30, 30}, {1, 1, 1}, 1000, 2}, {{0, 100, 30}, {1, 1, 1}, 1000, 1},
+        {{0, 100, 30}, {1, 1, 1}, 10, 2},  {{0, 30, 80}, {1, 1, 4}, 1000, 1}, {{0, 1, 0}, {1, 0, 1}, 1000, 1},
+        {{20, 100, 50}, {3, 1, 1}, 10, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static struct tn_stage_pool stage[N];
+        struct tn_list out = {0};
+        _Atomic(uint64_t) due = 0;
+        uint32_t to = cases[i].to;
+        for (uint32_t s = 0; s < N; s++) {
+            tn_stage_init(&stage[s]);
+            atomic_store(&stage[s].workers, cases[i].workers[s]);
+            for (unsigned k = 0; k < cases[i].load[s]; k++) /* whichever queue of the stage they wait in */
+                tn_locked_queue_push_back(k % 3 != 0 ? &stage[s].queue : &stage[s].again, &links[s][k]);
+        }
+        if (!CHECK_EQUAL(tn_stages_move(stage, N, 0, cases[i].bound, &due, 1000000000), to))
+            harness_note("case %u ", (unsigned)i);
+        for (uint32_t s = 0; s < N; s++)
+            CHECK_EQUAL(tn_stage_workers(&stage[s]),
+                        cases[i].workers[s] + (to != 0 && s == to) - (to != 0 && s == 0));
+        CHECK_EQUAL(atomic_load(&due) != 0, to != 0);
+        if (to != 0) {
+            atomic_store(&stage[to].workers, 0); /* there is none: all the more to do, but its turn is over */
+            atomic_store(&stage[0].workers, 9);
+            CHECK_EQUAL(tn_stages_move(stage, N, 0, cases[i].bound, &due, 1), 0);
+            atomic_store(&due, 0);
+            CHECK_EQUAL(tn_stages_move(stage, N, 0, cases[i].bound, &due, 1), to);
+        }
+        for (uint32_t s = 0; s < N; s++)
+            tn_stage_drain(&stage[s], &out);
+    }
 }
 
 static int start_bad(void *spec)
@@ -251,6 +308,8 @@ int main(void)
         {"what tn_stage answers", test_answers},
         {"batch: orders", test_orders},
         {"split and control: pools", test_pools},
+        {"split: who belongs where", test_split},
+        {"the controller: where one goes", test_controller},
         {"split that does not fit", test_bad_split},
         {"a full stage", test_full},
         {"behind a hog of another stage", test_out_of_reach},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The orders in which a thief tries its victims (schedulers/parts/victims.h, request.h), and the owner-biased lock's
- * bookkeeping without threads.
+ * The orders in which a thief tries its victims (schedulers/parts/victims.h, request.h), and without threads the choice of
+ * the newest (more.h) and the owner-biased lock's bookkeeping.
  */
 #include "harness.h"
 
@@ -402,6 +402,45 @@ static void test_least(void)
     CHECK(!local_leaves_alone(&workers[0], 0)); /* nothing to leave: looked at as ever */
 }
 
+/* The newest first, so often in a row; then, and where none has come since the last choice, whom the module chooses. */
+static void test_slot(void)
+{
+    static void *ring[8];
+    static const struct {
+        bool fresh;
+        char wanted; /* '-': nobody in particular */
+        uint32_t in_row;
+    } choices[] = {{true, 'h', 1},  {true, 'g', 2}, {true, '-', 0}, {true, 'f', 1}, {false, '-', 0},
+                   {true, 'e', 1},  {true, 'd', 2}, {true, '-', 0}, {true, 'c', 1}, {true, 'b', 2},
+                   {false, '-', 0}, {true, 'a', 1}, {true, '-', 2}, {true, '-', 0}};
+    static char names[] = "abcdefgh";
+    uint64_t counts[TN_MODULE_COUNTERS_MAX] = {0};
+    struct local_worker *l = &local[0];
+    set_request(REQUEST_NONE);
+    values[TN_KNOB_NAME_(TN_KNOB_OWNER, slot)] = 2;
+    workers[0].counts = counts;
+    l->slot = ring;
+    l->limit = l->tail = 8;
+    for (int i = 0; i < 8; i++)
+        ring[i] = &names[i];
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        uint32_t before = l->tail - l->head;
+        l->fresh = choices[i].fresh;
+        void *f = more_slot(&workers[0]);
+        if (!CHECK(f == NULL ? choices[i].wanted == '-' : *(char *)f == choices[i].wanted))
+            harness_note("choice %u: %c, not %c ", (unsigned)i, f == NULL ? '-' : *(char *)f, choices[i].wanted);
+        CHECK_EQUAL(l->in_row, choices[i].in_row);
+        CHECK_EQUAL(l->tail - l->head, before - (f != NULL));
+        CHECK(!l->fresh);
+        if (f != NULL)
+            CHECK_EQUAL(atomic_load(&l->held), l->tail - l->head);
+    }
+    if (counting()) {
+        CHECK_EQUAL(counts[LOCAL_SLOT], 8);
+        CHECK_EQUAL(counts[LOCAL_BOUND], 3); /* and the last time nobody was left */
+    }
+}
+
 static void test_biased(void)
 {
     static struct tn_biased b;
@@ -433,6 +472,7 @@ int main(void)
         {"requests and tickets come first", test_requests},
         {"who has enough writes nothing while nobody is hungry", test_request_costs},
         {"few are left alone", test_least},
+        {"slot: the newest, and its bound", test_slot},
         {"the biased lock", test_biased},
     };
     return HARNESS_RUN("victims", tests);
