@@ -69,13 +69,16 @@ class Stages(Queues):
     row = "M4.3"
 
     def test_verdicts(self) -> None:
-        def make(speeds: Speeds) -> list[tuple[Point, Metrics]]:
-            return points("stages", "scheduler", "rate", speeds, workers=10)
+        """With any number of workers: loads count a worker."""
+        for n in (2, 10):
+            def make(speeds: Speeds, n: int = n) -> list[tuple[Point, Metrics]]:
+                return points("stages", "scheduler", "rate", speeds, workers=n)
 
-        def of(low: float, staged: float, sharded: float) -> Speeds:
-            return {"staged": {30000: low, 300000: 3e5, 600000: staged},
-                    "sharded": {30000: 3e4, 300000: 3e5, 600000: sharded}}
-        self.each(make, of(2e4, 2.9e5, 2e5), of(3e4, 2e5, 3e5), {"staged": {30000: 2e4}})
+            def of(low: float, staged: float, sharded: float, n: int = n) -> Speeds:
+                return {"staged": {3000 * n: low, 30000 * n: 3e4 * n, 60000 * n: staged * n},
+                        "sharded": {3000 * n: 3e4, 30000 * n: 3e4 * n, 60000 * n: sharded * n}}
+            with self.subTest(n):
+                self.each(make, of(2e4, 2.9e4, 2e4), of(3e4, 2e4, 3e4), {"staged": {3000 * n: 2e4}})
 
 
 class Sets(Queues):
