@@ -63,6 +63,7 @@ static struct multiq_worker *of(struct tn_worker *w)
 /* How many queues there are for so many workers; those of one at least: there is work before there is a worker. */
 static uint32_t range(struct tn_cluster *cl, uint32_t workers)
 {
+    (void)cl; /* where the build fixes it */
     return (workers > 0 ? workers : 1) * (uint32_t)KNOB(cl, queues);
 }
 
@@ -130,6 +131,7 @@ static size_t multiq_queued(struct tn_cluster *cl, struct tn_worker *w)
 static uint32_t multiq_buffer(struct tn_cluster *cl)
 {
     uint32_t size = 1;
+    (void)cl; /* where the build fixes it */
     while (size < KNOB(cl, buffer))
         size *= 2;
     return size;

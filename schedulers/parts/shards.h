@@ -44,6 +44,11 @@ struct tn_shards {
 
 #define TN_SHARD_EMPTY UINT64_MAX
 
+/* Who knows the bound when it is compiled says so, and then pays nothing for none. */
+#ifndef TN_SHARDS_BOUND
+#define TN_SHARDS_BOUND(s) ((s)->bound)
+#endif
+
 /* The module's fibre_size is that of a stamp. */
 static inline uint64_t *tn_shards_stamp_(struct tn_link *l)
 {
@@ -73,7 +78,9 @@ static inline size_t tn_shards_length(struct tn_shards *s, uint32_t i)
 /* The holder's last act before it unlocks. */
 static inline void tn_shards_settle_(struct tn_shards *s, struct tn_shard *q)
 {
-    uint64_t oldest = q->list.head == NULL ? TN_SHARD_EMPTY : s->bound < 0 ? 0 : *tn_shards_stamp_(q->list.head);
+    uint64_t oldest = q->list.head == NULL     ? TN_SHARD_EMPTY
+                      : TN_SHARDS_BOUND(s) < 0 ? 0
+                                               : *tn_shards_stamp_(q->list.head);
     atomic_store_explicit(&q->oldest, oldest, memory_order_relaxed);        /* relaxed: see the proof */
     atomic_store_explicit(&q->length, q->list.count, memory_order_relaxed); /* relaxed: a hint */
     tn_spinlock_unlock(&q->lock);
@@ -84,7 +91,7 @@ static inline void tn_shards_push(struct tn_shards *s, uint32_t i, struct tn_fib
 {
     struct tn_shard *q = &s->shard[i];
     tn_spinlock_lock(&q->lock);
-    if (s->bound >= 0) {
+    if (TN_SHARDS_BOUND(s) >= 0) {
         if (q->list.head == NULL) { /* relaxed, both: S0 below publishes it, and a number that is too low is safe */
             uint64_t floor = atomic_load_explicit(&s->stamps, memory_order_relaxed);
             atomic_store_explicit(&q->oldest, floor, memory_order_relaxed);
@@ -98,7 +105,7 @@ static inline void tn_shards_push(struct tn_shards *s, uint32_t i, struct tn_fib
 /* Up to which stamp may be taken now. */
 static inline uint64_t tn_shards_limit(struct tn_shards *s)
 {
-    if (s->bound < 0)
+    if (TN_SHARDS_BOUND(s) < 0)
         return 0;
     uint64_t floor = atomic_load_explicit(&s->stamps, memory_order_acquire); /* S0 acquire */
     for (uint32_t i = 0; i < s->n; i++) {
@@ -106,7 +113,7 @@ static inline uint64_t tn_shards_limit(struct tn_shards *s)
             atomic_load_explicit(&s->shard[i].oldest, memory_order_relaxed); /* relaxed: see the proof */
         floor = oldest < floor ? oldest : floor;
     }
-    return floor + (uint64_t)s->bound;
+    return floor + (uint64_t)TN_SHARDS_BOUND(s);
 }
 
 /* Is there something in shard i that is newer than the limit? A hint. */
@@ -124,7 +131,7 @@ static inline struct tn_fibre *tn_shards_take(struct tn_shards *s, uint32_t i, u
     if (atomic_load_explicit(&q->oldest, memory_order_relaxed) > limit) /* relaxed: a hint that saves the lock */
         return NULL;
     tn_spinlock_lock(&q->lock);
-    if (q->list.head != NULL && (s->bound < 0 || *tn_shards_stamp_(q->list.head) <= limit)) {
+    if (q->list.head != NULL && (TN_SHARDS_BOUND(s) < 0 || *tn_shards_stamp_(q->list.head) <= limit)) {
         l = tn_list_pop_front(&q->list);
         if (q->list.head != NULL)
             tn_prefetch(q->list.head);

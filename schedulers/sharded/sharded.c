@@ -19,6 +19,7 @@
  * worker can take it at once, so there is nothing to steal.
  */
 #include "scheduler.h"
+#define TN_SHARDS_BOUND(s) ((void)(s), TN_KNOB_FIX_(sharded, bound, (s)->bound))
 #include "parts/admit.h"
 #include "parts/shards.h"
 #include "queues/locked.h"

@@ -83,6 +83,7 @@ static int staged_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why wh
 static int staged_stage(struct tn_worker *me, struct tn_fibre *f, unsigned stage)
 {
     uint32_t *s = tn_fibre_state(f);
+    (void)me; /* where the build fixes the number */
     if (stage >= KNOB(me->cluster, stages))
         return EINVAL;
     if (*s == stage)
@@ -201,6 +202,7 @@ static int staged_worker_init(struct tn_worker *me)
 static void staged_worker_join(struct tn_worker *me)
 {
     struct tn_cluster *cl = me->cluster;
+    (void)cl; /* where the build fixes all */
     uint32_t s = KNOB(cl, split) != 0     ? tn_stage_of_split(KNOB(cl, split), me->index)
                  : KNOB(cl, control) != 0 ? 0
                                           : me->index % (uint32_t)KNOB(cl, stages);
