@@ -2,17 +2,34 @@
  *
  * libck's ring for many producers and consumers and its stack, liburcu's wait-free queue and stack. An item is linked by
  * the room that crowd.c leaves behind it. See crowd_peers.h.
+ *
+ * Their atomics are assembly, of which the simulator sees nothing. There the compiler's own take their place: libck has that
+ * as an option, in which the stack that many pop from is missing; liburcu's exchange would be a loop then, so it is named here.
+ * Its stack sleeps for real where it waits, and is left out as well.
  */
 #include "crowd_peers.h"
 
 #if CROWD_CK
+#define CK_USE_CC_BUILTINS CROWD_SIMULATED
 #include <ck_ring.h>
+#if !CROWD_SIMULATED
 #include <ck_stack.h>
+#endif
 #endif
 #if CROWD_URCU
 #define URCU_INLINE_SMALL_FUNCTIONS
-#include <urcu/wfcqueue.h>
+#if CROWD_SIMULATED
+#include <sched.h>
+#include <urcu/arch.h>
+#define _URCU_UATOMIC_H
+#include <urcu/uatomic/generic.h>
+#undef uatomic_xchg
+#define uatomic_xchg(at, v)       __atomic_exchange_n(at, v, __ATOMIC_SEQ_CST)
+#define CDS_WFCQ_WAIT_SLEEP(msec) sched_yield()
+#else
 #include <urcu/wfstack.h>
+#endif
+#include <urcu/wfcqueue.h>
 #endif
 
 /* The room behind an item, and back. */
@@ -61,7 +78,9 @@ static void *ring_pop(void *q)
     return ck_ring_dequeue_mpmc(&r->ring, r->buffer, &item) ? item : NULL;
 }
 PEER(ring)
+#endif
 
+#if CROWD_CK && !CROWD_SIMULATED
 static size_t stack_bytes(size_t capacity)
 {
     return (void)capacity, sizeof(ck_stack_t);
@@ -113,7 +132,9 @@ static void *wfcq_pop(void *q)
     return item_of(__cds_wfcq_dequeue_blocking(&w->head, &w->tail));
 }
 PEER(wfcq)
+#endif
 
+#if CROWD_URCU && !CROWD_SIMULATED
 static size_t wfs_bytes(size_t capacity)
 {
     return (void)capacity, sizeof(struct cds_wfs_stack);
@@ -141,10 +162,14 @@ PEER(wfs)
 const struct queue_face crowd_peers[] = {
 #if CROWD_CK
     {.name = "ck-ring", .bounded = true, .shared = true, .one = true, FACE(ring)},
+#endif
+#if CROWD_CK && !CROWD_SIMULATED
     {.name = "ck-stack", .lifo = true, .shared = true, .one = true, FACE(stack)},
 #endif
 #if CROWD_URCU
     {.name = "urcu-wfcq", .shared = true, .one = true, .single = true, FACE(wfcq)},
+#endif
+#if CROWD_URCU && !CROWD_SIMULATED
     {.name = "urcu-wfs", .lifo = true, .shared = true, .one = true, FACE(wfs)},
 #endif
     {.name = ""},

@@ -17,6 +17,16 @@ NOT_NAMED: dict[str, str] = {}
 #: The modules that a comparison of all of them leaves out, and why.
 NOT_COMPARED: dict[str, dict[str, str]] = {"schedulers": {}, "schedulers-sim": {}, "overheads": {}}
 
+#: The workloads that run under any module and are not in the comparison of all, and why.
+NOT_SHOWN = {
+    **dict.fromkeys(("blocking", "flag", "stacks", "steps", "suspension", "timers", "wave"), "of the core, whatever the module"),
+    "arrivals": "has one worker", "locks": "is about mutexes", "micro": "in overheads", "ranks": "says something else: its matrix",
+    "requests": "is about pollers", "yield": "livelocks on purpose",
+}
+
+#: The structures that crowd could name and no matrix has, and why.
+NOT_CROWDED = {"chase-lev-growing": "the same, seldom larger", "spmc-deque, reversed": "the same, upside down"}
+
 #: What no experiment has, and why.
 NOT_MEASURED = {
     "sanitize": "sends every fibre through the shared queue: no price, but another thing",
@@ -35,6 +45,12 @@ def values(pattern: str) -> set[str]:
     """name=value of each knob whose values have names."""
     text = "".join(p.read_text(encoding="utf-8") for p in ROOT.glob(pattern))
     return {f"{name}={value}" for name, all_of in re.findall(r'\bK\((\w+), "([^"]+)"', text) for value in all_of.split("|")}
+
+
+def names(text: str, value: str) -> bool:
+    """Whole, or as one of those that are put in for %s."""
+    knob, _, word = value.partition("=")
+    return re.search(rf"[:\"']{value}(?![\w-])", text) is not None or (f"{knob}=%s" in text and f'"{word}"' in text)
 
 
 def lines_of_policy(text: str) -> int:
@@ -82,13 +98,18 @@ class Used(unittest.TestCase):
         self.assertEqual([n for n, p in sorted(patterns.items()) if not re.search(p, text)], [])
 
     def test_each_value_is_named(self) -> None:
-        files = [p for kind in ("tests/*.[ch]", "tests/py/*.py", "tests/scripts/*", "tests/meson.build", "experiments/matrices/*.yaml")
-                 for p in ROOT.glob(kind) if p.is_file() and p.name != "test_used.py"]
-        text = "".join(p.read_text(encoding="utf-8") for p in files)
-        there = values("schedulers/*/*.[ch]") | values("io/pollers/*.[ch]")
-        self.assertLess({"victims=topology", "choice=two", "mode=loop"}, there)
-        missing = {v for v in there if not re.search(rf"[:\"']{v}(?![\w-])", text)}
+        """In a test, which is to say what differs by it: a matrix that has it checks nothing, nor a module's spec of a suite for all."""
+        def texts(*kinds: str) -> list[str]:
+            return [p.read_text(encoding="utf-8") for kind in kinds for p in (ROOT / "tests").glob(kind)
+                    if p.is_file() and p.name != "test_used.py"]
+        of_modules, of_pollers = values("schedulers/*/*.[ch]"), values("io/pollers/*.[ch]")
+        self.assertTrue({"victims=topology", "choice=two"} < of_modules and "mode=loop" in of_pollers)
+        tests = texts("*.[ch]", "py/*.py", "scripts/*")
+        missing = {v for v in of_modules if not any(names(text, v) for text in tests)}
+        missing |= {v for v in of_pollers if not any(names(text, v) for text in (*tests, *texts("meson.build")))}
         self.assertEqual(missing, set(NOT_NAMED))
+        self.assertTrue(names('f("m:yield=%s"); {"top", "pop"}', "yield=pop"))
+        self.assertFalse(names('f("m:yield=%s"); "top"; "m:other=pop-up"', "yield=pop"))
 
 
 class Modules(unittest.TestCase):
@@ -106,12 +127,35 @@ class Modules(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual({m.name for m in self.modules} - there, set(without))
 
+    def test_comparisons_have_all_workloads(self) -> None:
+        text = (ROOT / "experiments" / "workloads" / "meson.build").read_text(encoding="utf-8")
+        programs = {name for name, rest in re.findall(r"executable\('([\w-]+)'((?:[^()]|\([^()]*\))*)\)", text)
+                    if "bench_tenter_dep" in rest}
+        self.assertLess({"packet", "micro", "stages"}, programs)
+        for name in ("schedulers", "schedulers-sim"):
+            cells = matrices.load(ROOT, matrices.find(ROOT, name), cores=2).cells
+            with self.subTest(name):
+                self.assertEqual(programs - {cell.program for cell in cells}, set(NOT_SHOWN))
+
     def test_policy_is_short(self) -> None:
         """A policy has at most 250 lines; what several share lies in schedulers/parts."""
         self.assertEqual(lines_of_policy("/* a\n * b */\n\nint x; /* c */\n"), 1)
         for module in self.modules:
             with self.subTest(module.name):
                 self.assertLessEqual(sum(lines_of_policy(p.read_text(encoding="utf-8")) for p in module.glob("*.[ch]")), 250)
+
+
+class Queues(unittest.TestCase):
+    def test_all_in_one_benchmark(self) -> None:
+        """Each structure with a face, and each of a peer, of which the stacks cannot be simulated (crowd_peers.c)."""
+        ours, peers = (set(re.findall(r'\{(?:\.name = )?"([^"]+)"', "".join(
+            (ROOT / "experiments" / "workloads" / name).read_text(encoding="utf-8") for name in names_)))
+            for names_ in (("queue_faces.h", "queue_relaxed.h"), ("crowd_peers.c",)))
+        self.assertTrue({"nemesis", "multiqueue"} < ours and {"ck-ring", "urcu-wfcq"} < peers)
+        for name, wanted in (("queues", ours | peers), ("queues-sim", ours | {"ck-ring", "urcu-wfcq"})):
+            cells = matrices.load(ROOT, matrices.find(ROOT, name), cores=2).cells
+            with self.subTest(name):
+                self.assertEqual(wanted - {cell.params["structure"] for cell in cells}, set(NOT_CROWDED))
 
 
 if __name__ == "__main__":
