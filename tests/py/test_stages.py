@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Simulated: staged's controller against static pools after a step, and under overload; both relaxed modules on 64 cores; the mixer."""
+"""Simulated: staged's controller against static pools after a step, and under overload; both relaxed modules on 64 cores; other
+libraries' queues; the mixer."""
 from __future__ import annotations
 
 import json
@@ -90,6 +91,35 @@ class Multiq(unittest.TestCase):
         self.assertTrue(500 - 8 <= metric(said, "queued") <= 499, said)
         said = sim(2, "multiq", "ranks", "--tasks", "1000", "--backlog", "499", "--work", "0", "--workers", "2")
         self.assertEqual(said["status"], "ok", said)
+
+
+class Sharded(unittest.TestCase):
+    def test_rank_error(self) -> None:
+        """On 64 cores, against an exact queue. Of each fibre's rank error up to 2 x 63 are on their way: spawned and not yet in a
+        queue, or taken and not yet begun."""
+        mean, most = {}, {}
+        for spec in ("sharded:shards=1", "sharded:bound=0", "sharded:bound=64", "sharded"):
+            said = sim(64, spec, "ranks", "--tasks", "10000", "--backlog", "2000", "--work", "5000", "--hist")
+            self.assertEqual((said["status"], said["params"]["workers"]), ("ok", 64), said)
+            mean[spec] = metric(said, "rank")
+            most[spec] = max(high for _low, high, n in said["hist"]["rank"]["buckets"] if n)
+        for spec, bound in (("sharded:shards=1", 0), ("sharded:bound=0", 0), ("sharded:bound=64", 64)):
+            self.assertLessEqual(most[spec], bound + 2 * 63, spec)
+        self.assertGreater(most["sharded"], 64 + 2 * 63)
+        self.assertGreater(mean["sharded:bound=64"], mean["sharded:bound=0"])
+        self.assertGreater(mean["sharded"], mean["sharded:bound=64"])
+
+
+class Peers(unittest.TestCase):
+    def test_queues(self) -> None:
+        """libck's ring and liburcu's queue are seen, atomics and all; their stacks are not there."""
+        for structure, workers, producers in (("ck-ring", 4, 0), ("urcu-wfcq", 4, 3)):
+            said = sim(4, "fifo", "crowd", "--structure", structure, "--workers", str(workers), "--producers", str(producers),
+                       "--items", "200")
+            if "without the library" not in str(said["status"]):
+                self.assertEqual(said["status"], "ok", said)
+                self.assertGreater(said["sim"]["transfers"], 400)
+        self.assertIn("without the library of ck-stack", sim(4, "fifo", "crowd", "--structure", "ck-stack")["status"])
 
 
 class Mixer(unittest.TestCase):
