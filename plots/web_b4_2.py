@@ -13,12 +13,12 @@ import factors
 NAME = "web_b4_2"
 PANELS = [factors.Panel("requests", "throughput", "1/s", "linear"),
           factors.Panel("processor time", "cpu", "ns a request", "linear")]
-NAMES = {"httpd": "at once", "httpd --yield": "yields first"}
+NAMES = {"fibre:yield=off": "at once", "fibre:yield=on": "yields first"}
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:
     depth = frame["depth"].map(lambda d: f", pipeline {d:g}")
-    return frame.assign(label=frame["server"].map(NAMES) + depth)
+    return frame.assign(label=frame["TENTER_POLLER"].map(NAMES) + depth)
 
 
 def draw(path: Path, out: Path) -> None:

@@ -20,7 +20,6 @@
 
 static struct bench *bench;
 static tn_time patience;
-static bool yields;
 static tn_group group;
 static int mutex_design;
 
@@ -45,8 +44,6 @@ void front_close(int fd)
 
 static ssize_t receives(struct connection *c)
 {
-    if (yields)
-        tn_yield();
     return tn_recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0);
 }
 
@@ -152,7 +149,6 @@ static void run(struct bench *b)
 {
     bench = b;
     patience = (tn_time)server_patience(b);
-    yields = bench_int(b, "yield") != 0;
     mutex_design = (int)bench_int(b, "mutex");
     bench_tenter_run(b, "", first, NULL);
 }
@@ -189,8 +185,6 @@ void service_unlock(struct service_lock *l)
 static const struct bench_option own[] = {
     {"mutex", BENCH_CHOICE, "default", 0, 0, "default|spin|spin-block|block|fair|baton", "",
      "design of the service's locks, in the order of TN_MUTEX_*", NULL, 0, 0, false},
-    {"yield", BENCH_FLAG, NULL, 0, 1, NULL, "", "a fibre lets others run before it reads (000 §4.3)", NULL, 0, 0,
-     false},
 };
 
 const struct front front = {.suffix = "",

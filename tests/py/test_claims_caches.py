@@ -151,9 +151,9 @@ class Etc(Case):
         def of(who: str, load: str, metric: str, usual: float) -> float:
             return (change or {}).get((who, load, metric), usual)
         return table(self.folder, [({"program": "loadgen", "workers": 2, "writes": 0.1, "depth": depth, "connections": connections,
-                                     "rate": 8000 if load == caches.OPEN else None, "arrivals": "pareto" if load == caches.OPEN else None,
+                                     "rate": 2000 if load == caches.OPEN else None, "arrivals": "pareto" if load == caches.OPEN else None,
                                      "TENTER_POLLER": None, "poller": None, **told[who]},
-                                    {"throughput": ("1/s", of(who, load, "throughput", 8000 if load == caches.OPEN else rate.get(who, 100e3))),
+                                    {"throughput": ("1/s", of(who, load, "throughput", 2000 if load == caches.OPEN else rate.get(who, 100e3))),
                                      **{metric: ("ns", of(who, load, metric, late.get(who, 2e6)))
                                         for metric in ("latency_mean", "latency_p90")}})
                                    for who in told for load, depth in ((caches.CLOSED, 1), (caches.CLOSED, 16), (caches.OPEN, 1))])

@@ -30,9 +30,9 @@ class Yielding(Case):
 
     def rows(self, few: float, many: float, cores: tuple[int, ...] = (1, 16)) -> list[tuple[Point, Metrics]]:
         gain = {1: few, 16: many}
-        return [({"program": "loadgen", "server": server, "depth": depth, "workers": n, "connections": 4096},
-                 web(5e4 * n * (gain[n] if server.endswith("--yield") else 1)))
-                for server in ("httpd", "httpd --yield") for depth in (1, 4) for n in cores]
+        return [({"program": "loadgen", "TENTER_POLLER": poller, "depth": depth, "workers": n, "connections": 4096},
+                 web(5e4 * n * (gain[n] if poller.endswith("on") else 1)))
+                for poller in ("fibre:yield=off", "fibre:yield=on") for depth in (1, 4) for n in cores]
 
     def test_verdicts(self) -> None:
         for few, many, raises, grows in ((1.2, 1.5, HOLDS, HOLDS), (0.8, 0.7, FAILS, FAILS), (1.3, 1.1, HOLDS, FAILS)):
