@@ -190,7 +190,11 @@ def table_of(frame: pd.DataFrame, axis: str, hist: pd.DataFrame | None = None) -
     columns = [c for c in columns if (c[2][1] in timed if c[2] else c[1] in there)]
     lines = [[axis, "series", *(title for title, _metric, _percentile in columns)]]
     known = set(tidy.HEAD + tidy.TAIL)
-    apart = tidy.varying_factors(good, [c for c in good.columns if c not in known], (axis, *SAID))
+    factors = [c for c in good.columns if c not in known and c not in (axis, *SAID)]
+    apart = tidy.varying_factors(good, factors)
+    points = [good[axis], _series(good, apart)]
+    # what only some rows have: a rate, under open load
+    apart += [f for f in factors if f not in apart and good[f].isna().groupby(points).nunique().gt(1).any()]
     for (x, series), part in good.groupby([axis, _series(good, apart)]):
         at = x if isinstance(x, str) else f"{x:g}"
         line = [f"{at}{'*' if part['oversubscribed'].any() else ''}", str(series)]

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "plots"), str(Path(__file__).resolve().parent)]
 
 from experiments.models import caches  # noqa: E402
-from experiments.runner import claims, stats  # noqa: E402
+from experiments.runner import claims, reproduce, stats, tidy  # noqa: E402
 from experiments.runner.claims import FAILS, HOLDS, OPEN  # noqa: E402
 from test_claims_rows import Case, Point, table  # noqa: E402
 
@@ -179,6 +179,8 @@ class Etc(Case):
 
     def test_figure(self) -> None:
         self.points()
+        lines = [line[1] for line in reproduce.table_of(tidy.load(self.folder), "depth")]
+        self.assertEqual(sum("rate 2000" in line for line in lines), len(TOLD) + len(SPINS))    # a line of their own
         drawn = self.figure("cache_b4_15", 3)
         self.assertEqual(set(drawn["series"]), {*TOLD, *(who + caches.SPIN_BLOCK for who in SPINS)})
 
