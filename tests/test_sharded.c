@@ -128,9 +128,9 @@ static void test_choice(void)
         SKIP("every fibre yields hard");
     struct seen plain = run("sharded"); /* all fit into the worker's own shard */
     CHECK_EQUAL(plain.worst, 0);
-    CHECK_EQUAL(plain.overflow, 0);
+    CHECK(plain.overflow == 0 || !counting());
     plain = run("sharded:capacity=63");
-    CHECK_EQUAL(plain.overflow, counting() ? 1 : 0);
+    CHECK(plain.overflow == 1 || !counting());
     for (int i = 0; i < 3; i++) {
         char spec[96];
         snprintf(spec, sizeof spec, "sharded:capacity=1:choice=%s", choices[i]);
@@ -273,7 +273,7 @@ static void *yield_hard(void *arg)
     tn_yield_hard();
     CHECK_EQUAL(at, 1);
     CHECK_EQUAL(tn_join(f, NULL), 0);
-    CHECK_EQUAL(counter(tn_cluster_self(), "yields"), counting() ? 1 : 0);
+    CHECK(counter(tn_cluster_self(), "yields") == 1 || !counting());
     return arg;
 }
 
