@@ -15,6 +15,7 @@
 struct tn_cluster;
 struct tn_worker;
 struct tn_request;
+struct tn_ahead;
 
 /* Where a worker waits that has nothing to do. */
 enum tn_waits_where {
@@ -69,6 +70,10 @@ struct tn_poller {
     int (*perform)(void *state, struct tn_worker *me, struct tn_request *request, void **place);
     void (*withdraw)(void *place, const struct tn_request *request);
 
+    /* The descriptor is about to be closed, or its runtime has ended: nothing is received on it any more before somebody asks,
+     * and what was is dropped. By any thread. Left out: nothing ever is. */
+    void (*drop)(struct tn_ahead *ahead);
+
     /* Tell what has happened, and collect the fibres that it wakes, without blocking when deadline is 0. Called by a
      * worker between fibres, every so many-th time that it looks up from them, and, where idle() says so, instead of
      * parking. Returns their number. So who waits for a descriptor is bounded by how often others are switched to, whoever
@@ -107,6 +112,9 @@ void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned en
 bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, struct tn_list *ready,
                    int (*again)(void *place, int fd, uint64_t key, unsigned ways));
 void tn_io_unarmed_all(struct tn_cluster *cl, void *place, struct tn_list *ready);
+
+/* Of the descriptor: as a request has it. */
+struct tn_ahead *tn_io_ahead(uint64_t key);
 
 /* A request is over, with what its call returned, or a negative errno value. Then it is its fibre's, and may be no more. */
 void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t result, struct tn_list *ready);

@@ -64,6 +64,7 @@ static void descriptor_clear(struct descriptor *d)
         memset(w, 0, sizeof *w);
         atomic_store_explicit(&w->generation, generation, memory_order_relaxed); /* relaxed: under the lock */
     }
+    memset(&d->ahead, 0, sizeof d->ahead);
 }
 
 /* Under the lock: no runtime waits for it. */
@@ -104,6 +105,8 @@ static void ways_end(struct descriptor *d)
             binding_poller->withdraw(under_way.place, under_way.request);
     }
     tn_claims_let_go(claims);
+    if (binding_poller->drop != NULL)
+        binding_poller->drop(&d->ahead);
 }
 
 /* What it is, which is looked at if nobody knows. IO_UNKNOWN, with errno: there is no such descriptor. */
@@ -226,6 +229,8 @@ void io_forget(struct runtime *rt)
             if (atomic_load_explicit(&d->owner, memory_order_relaxed) == rt) {
                 for (unsigned way = 0; way < TN_WAYS; way++)
                     tn_way_forget(&d->way[way]);
+                if (binding_poller->drop != NULL)
+                    binding_poller->drop(&d->ahead);
                 descriptor_disowned(d);
             }
             tn_tokenlock_unlock(&d->lock);
@@ -288,6 +293,11 @@ void tn_io_unarmed_all(struct tn_cluster *cl, void *place, struct tn_list *ready
             tn_io_event(cl, key, BOTH_WAYS, 0, ready);
         }
     }
+}
+
+struct tn_ahead *tn_io_ahead(uint64_t key)
+{
+    return &descriptor_at((int)(uint32_t)key)->ahead;
 }
 
 void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t result, struct tn_list *ready)

@@ -5,6 +5,7 @@
 #ifndef TN_IO_DESCRIPTORS_H
 #define TN_IO_DESCRIPTORS_H
 
+#include "ahead.h"
 #include "io.h"
 
 struct descriptor {
@@ -12,6 +13,7 @@ struct descriptor {
     struct tn_tokenlock lock; /* over becoming known, being armed, being closed; its process is that of all of it */
     _Atomic(uint32_t) known;  /* written under the lock: IO_KINDS * tn_process() + an io_kind */
     _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
+    struct tn_ahead ahead;           /* of TN_WAY_IN */
     _Atomic(void *) armed; /* written under the lock: where a poller tells events of it (arm); NULL: none does */
     unsigned told;         /* under the lock: in which ways, if it does */
 };

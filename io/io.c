@@ -175,10 +175,15 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
         return failed(rc);
     ssize_t n = -1;
     errno = EAGAIN;
-    if (rq != NULL && binding_poller->perform != NULL)
+    asked = kind == IO_STREAM ? asked : 0;
+    if (rq != NULL && binding_poller->perform != NULL) {
+        bool ahead = way == TN_WAY_IN && (asked != 0 || (rq->kind == TN_REQUEST_ACCEPT && rq->data == NULL));
+        rq->ahead = ahead ? &d->ahead : NULL;
+        rq->key = (uint64_t)generation << 32 | (uint32_t)fd;
         n = request_do(&d->way[way], generation, rq, deadline, token);
+    }
     if (n < 0 && (would_block() || errno == EALREADY || errno == EINPROGRESS))
-        n = turn_do(d, fd, way, generation, call, arg, kind == IO_STREAM ? asked : 0, deadline, token);
+        n = turn_do(d, fd, way, generation, call, arg, asked, deadline, token);
     int err = errno;
     tn_way_pass(&d->way[way], generation, &next);
     tn_claims_let_go(next);

@@ -19,7 +19,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/request.h"
+#include "io/ahead.h"
+
+#define TN_KNOB_OWNER uring
+#define URING_KNOBS(K)                                                                                            \
+    K(ahead, "off|on", 0, 0, 1, "",                                                                               \
+      "connections, and what comes on them by TCP, are received before a call asks for it: others that have the " \
+      "same "                                                                                                     \
+      "descriptor do not see it",                                                                                 \
+      "io_uring_prep_recv_multishot(3)")
+
+enum { URING_KNOBS(TN_KNOB_ENUM) };
+static const struct tn_knob uring_knobs[] = {URING_KNOBS(TN_KNOB_ROW)};
 
 struct uring {
     struct tn_cluster *cl;
@@ -28,6 +39,10 @@ struct uring {
     bool open, listens;        /* listens: to `wakes` */
     int wakes;                 /* an event source that ends a wait */
     _Atomic(uint32_t) pending; /* written by its worker: calls and descriptors that the kernel has */
+    bool ahead;
+    struct tn_spinlock lock; /* over buffers that are given to the kernel */
+    struct io_uring_buf_ring *given;
+    char *buffers;
 };
 
 struct uring_poller {
@@ -40,17 +55,17 @@ struct uring_poller {
 
 enum { URING_CALLS = 256, URING_RESULTS = 4096, URING_WAITS = 1000000 };
 
-/* Of what a result tells: what ends a wait, a descriptor's key, a request. */
-enum { URING_WAKES = 0, URING_KEY = 1 };
+/* Of what a result tells: what ends a wait, a descriptor's key (of what it has received ahead), a request. */
+enum { URING_WAKES = 0, URING_REQUEST = 0, URING_KEY = 1, URING_ACCEPTS = 2, URING_RECEIVES = 3, URING_TAGS = 3 };
 
-static uint64_t uring_of_key(uint64_t key)
+static uint64_t uring_of_key(uint64_t key, unsigned tag)
 {
-    return (key >> 32 << 32) | (uint32_t)key << 1 | URING_KEY; /* a descriptor has 31 bits */
+    return (key >> 32 << 32) | (uint32_t)key << 2 | tag; /* a descriptor has 30 bits (fs.nr_open) */
 }
 
 static uint64_t uring_key(uint64_t data)
 {
-    return (data >> 32 << 32) | (uint32_t)data >> 1;
+    return (data >> 32 << 32) | (uint32_t)data >> 2;
 }
 
 /* ---- the ring ---- */
@@ -68,6 +83,9 @@ static int uring_open_ring(struct io_uring *ring)
     return rc;
 }
 
+static int uring_open_buffers(struct uring *r);
+static void uring_close_buffers(struct uring *r);
+
 /* Unless it is open already. */
 static int uring_open_one(struct uring *r)
 {
@@ -75,6 +93,8 @@ static int uring_open_one(struct uring *r)
         return 0;
     r->wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int rc = r->wakes < 0 ? errno : uring_open_ring(&r->ring);
+    if (rc == 0 && r->ahead && (rc = uring_open_buffers(r)) != 0)
+        io_uring_queue_exit(&r->ring);
     if (rc != 0 && r->wakes >= 0)
         close(r->wakes);
     r->open = rc == 0;
@@ -127,12 +147,16 @@ static void uring_pending(struct uring *r, int more)
     atomic_store_explicit(&r->pending, n + (uint32_t)more, memory_order_relaxed);
 }
 
-/* By any thread: the kernel has what was put in before, and ends what is of `data`. */
+/* By any thread: the kernel has what was put in before, and ends what is of `data`. Either may fail for a moment. */
 static void uring_cancel(struct uring *r, uint64_t data, unsigned flags)
 {
-    struct io_uring_sync_cancel_reg reg = {.addr = data, .fd = -1, .flags = flags, .timeout = {-1, -1}};
-    uring_enter(r, 0, 0);
-    io_uring_register_sync_cancel(&r->ring, &reg);
+    int rc;
+    unsigned times = 0;
+    do {
+        struct io_uring_sync_cancel_reg reg = {.addr = data, .fd = -1, .flags = flags, .timeout = {-1, -1}};
+        uring_enter(r, 0, 0);
+        rc = io_uring_register_sync_cancel(&r->ring, &reg);
+    } while (((rc < 0 && rc != -ENOENT) || uring_unsubmitted(r) != 0) && ++times < 16);
 }
 
 /* ---- what fibres ask for ---- */
@@ -174,6 +198,8 @@ static void uring_prepare(struct io_uring_sqe *sqe, const struct tn_request *rq)
     }
 }
 
+#include "uring_ahead.h"
+
 static int uring_perform(void *state, struct tn_worker *me, struct tn_request *rq, void **place)
 {
     int rc;
@@ -181,6 +207,8 @@ static int uring_perform(void *state, struct tn_worker *me, struct tn_request *r
     struct io_uring_sqe *sqe = r != NULL ? uring_room(r) : NULL;
     if (sqe == NULL)
         return ENOSYS;
+    if (r->ahead && rq->ahead != NULL)
+        return uring_asks(r, sqe, rq, place);
     uring_prepare(sqe, rq);
     uring_put(r, sqe, (uintptr_t)rq);
     uring_pending(r, 1);
@@ -190,7 +218,10 @@ static int uring_perform(void *state, struct tn_worker *me, struct tn_request *r
 
 static void uring_withdraw(void *place, const struct tn_request *rq)
 {
-    uring_cancel(place, (uintptr_t)rq, 0);
+    if (uring_is_ahead(place))
+        uring_asks_no_more(place, rq);
+    else
+        uring_cancel(place, (uintptr_t)rq, 0);
 }
 
 static int uring_arm(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place)
@@ -206,7 +237,7 @@ static int uring_arm(void *state, struct tn_worker *me, int fd, uint64_t key, un
     if (sqe == NULL)
         return r == NULL ? rc : ENOMEM;
     io_uring_prep_poll_multishot(sqe, fd, EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP); /* each change, as EPOLLET */
-    uring_put(r, sqe, uring_of_key(key));
+    uring_put(r, sqe, uring_of_key(key, URING_KEY));
     uring_pending(r, 1);
     *ways = 3;
     *place = r;
@@ -219,7 +250,7 @@ static void uring_disarm(void *place, uint64_t key)
     if (r->epoll != NULL)
         worker_poller_disarm(r->epoll, key);
     else
-        uring_cancel(r, uring_of_key(key), 0);
+        uring_cancel(r, uring_of_key(key, URING_KEY), 0);
 }
 
 /* ---- what the kernel tells ---- */
@@ -232,8 +263,10 @@ static void uring_tell(struct uring *r, const struct io_uring_cqe *cqe, struct t
         return;
     }
     uring_pending(r, over ? -1 : 0);
-    if ((cqe->user_data & URING_KEY) == 0)
+    if ((cqe->user_data & URING_TAGS) == URING_REQUEST)
         tn_io_over(r->cl, (struct tn_request *)(uintptr_t)cqe->user_data, cqe->res, ready);
+    else if ((cqe->user_data & URING_TAGS) != URING_KEY)
+        uring_received(r, cqe, ready);
     else if (over)
         tn_io_unarmed(r->cl, uring_key(cqe->user_data), 3, ready, NULL);
     else {
@@ -348,6 +381,7 @@ static void uring_close_one(struct uring *r)
     if (r->open) {
         io_uring_queue_exit(&r->ring);
         close(r->wakes);
+        uring_close_buffers(r);
     }
     r->open = false;
 }
@@ -370,14 +404,15 @@ static int uring_lacks(struct uring *r)
 static int uring_open(struct tn_cluster *cl, void *state, const int64_t *knobs)
 {
     struct uring_poller *p = state;
-    (void)knobs;
     p->epoll.epoll.cl = cl;
     p->n = cl->slots;
     p->rings = tn_sched_alloc(p->n * sizeof *p->rings);
     if (p->rings == NULL)
         return ENOMEM;
-    for (uint32_t i = 0; i < p->n; i++)
+    for (uint32_t i = 0; i < p->n; i++) {
         p->rings[i].cl = cl;
+        p->rings[i].ahead = TN_KNOB(knobs, uring, ahead) == 1;
+    }
     int rc = uring_lacks(p->rings);
     p->falls_back = rc != 0;
     p->rings->epoll = p->falls_back ? &p->epoll.epoll : NULL;
@@ -404,6 +439,8 @@ const struct tn_poller tn_poller_uring = {
     .summary =
         "the kernel makes the calls, by a ring of each worker, which looks into it when it looks up or is idle",
     .cluster_size = sizeof(struct uring_poller),
+    .knobs = uring_knobs,
+    .n_knobs = sizeof uring_knobs / sizeof uring_knobs[0],
     .open = uring_open,
     .close = uring_close,
     .join = uring_join,
@@ -412,6 +449,7 @@ const struct tn_poller tn_poller_uring = {
     .disarm = uring_disarm,
     .perform = uring_perform,
     .withdraw = uring_withdraw,
+    .drop = uring_drop,
     .every = 1,
     .poll = uring_poll,
     .pending = uring_is_pending,

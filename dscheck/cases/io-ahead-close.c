@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Closed under one that asks, while things are received: it has the first or is told, and the number's next owner has nothing
+ * of either, whenever they come.
+ */
+#include "ahead-case.h"
+
+static void *reader(void *random)
+{
+    case_start(random);
+    int thing = reads(0, TN_FOREVER);
+    assert(thing == 1 || thing == -ECANCELED);
+    return case_end();
+}
+
+static void *closes(void *random)
+{
+    struct tn_claims claims = {NULL, NULL};
+    void *place;
+    case_start(random);
+    struct tn_under_way under_way = tn_way_end(&way, &claims);
+    if (under_way.request != NULL)
+        withdraws(under_way.place, under_way.request);
+    tn_claims_let_go(claims);
+    tn_ahead_drop(&ahead, &place);
+    assert(reads(1, 1) == -ETIMEDOUT);
+    is_due();
+    return case_end();
+}
+
+static void *poller(void *random)
+{
+    case_start(random);
+    receives();
+    return case_end();
+}
+
+static void check(void)
+{
+    assert(ahead.first == NULL && ahead.waiting == NULL &&
+           atomic_load_explicit(&gone, memory_order_relaxed) == THINGS);
+}
+
+CASE_MAIN(open_way, check, reader, closes, poller)

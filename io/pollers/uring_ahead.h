@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kernel receives before a call asks for it (io/ahead.h): connections, by one accept for all, and what comes by TCP,
+ * by one receive for all into buffers that each ring has given it. A part of uring.c.
+ */
+#ifndef TN_POLLERS_URING_AHEAD_H
+#define TN_POLLERS_URING_AHEAD_H
+
+enum { URING_BUFFERS = 1024, URING_BUFFER = 2048, URING_GROUP = 0 };
+
+struct uring_buffer {
+    struct tn_got got; /* first */
+    struct uring *of;
+    char bytes[];
+};
+
+enum { URING_BYTES = URING_BUFFER - sizeof(struct uring_buffer) };
+
+static struct uring_buffer *uring_buffer_at(struct uring *r, unsigned i)
+{
+    return (struct uring_buffer *)(void *)(r->buffers + (size_t)i * URING_BUFFER);
+}
+
+/* Any thread. */
+static void uring_give(struct uring *r, struct uring_buffer *b)
+{
+    unsigned i = (unsigned)(((char *)b - r->buffers) / URING_BUFFER);
+    tn_spinlock_lock(&r->lock);
+    io_uring_buf_ring_add(r->given, b->bytes, URING_BYTES, (unsigned short)i, URING_BUFFERS - 1, 0);
+    io_uring_buf_ring_advance(r->given, 1);
+    tn_spinlock_unlock(&r->lock);
+}
+
+static void uring_buffer_gone(struct tn_got *got, bool used)
+{
+    struct uring_buffer *b = (struct uring_buffer *)(void *)got;
+    (void)used;
+    uring_give(b->of, b);
+}
+
+static void uring_accepted_gone(struct tn_got *got, bool used)
+{
+    if (!used)
+        close((int)got->result);
+    free(got);
+}
+
+static int uring_open_buffers(struct uring *r)
+{
+    r->given = tn_map(URING_BUFFERS * sizeof(struct io_uring_buf));
+    r->buffers = tn_map((size_t)URING_BUFFERS * URING_BUFFER);
+    struct io_uring_buf_reg reg = {
+        .ring_addr = (uintptr_t)r->given, .ring_entries = URING_BUFFERS, .bgid = URING_GROUP};
+    int rc = r->given == NULL || r->buffers == NULL ? ENOMEM : -io_uring_register_buf_ring(&r->ring, &reg, 0);
+    if (rc != 0) {
+        uring_close_buffers(r);
+        return rc;
+    }
+    io_uring_buf_ring_init(r->given);
+    for (unsigned i = 0; i < URING_BUFFERS; i++) {
+        uring_buffer_at(r, i)->of = r;
+        uring_give(r, uring_buffer_at(r, i));
+    }
+    return 0;
+}
+
+static void uring_close_buffers(struct uring *r)
+{
+    if (r->given != NULL)
+        tn_unmap(r->given, URING_BUFFERS * sizeof(struct io_uring_buf));
+    if (r->buffers != NULL)
+        tn_unmap(r->buffers, (size_t)URING_BUFFERS * URING_BUFFER);
+    r->given = NULL;
+    r->buffers = NULL;
+}
+
+/* ---- who asks ---- */
+
+/* Of `got` as much as there is room for behind the first `before` bytes. */
+static int64_t uring_take(struct tn_request *rq, int64_t before, struct tn_got *got)
+{
+    if (rq->kind == TN_REQUEST_ACCEPT) {
+        got->used = (size_t)got->result;
+        return got->result;
+    }
+    struct iovec one = {rq->data, rq->n}, *v = &one;
+    size_t vectors = 1, skip = (size_t)before, copied = 0;
+    if (rq->kind == TN_REQUEST_READV) {
+        v = rq->data;
+        vectors = rq->n;
+    } else if (rq->kind == TN_REQUEST_RECVMSG) {
+        struct msghdr *m = rq->data;
+        v = m->msg_iov;
+        vectors = m->msg_iovlen;
+        m->msg_namelen = 0;
+        m->msg_controllen = 0;
+        m->msg_flags = 0;
+    }
+    for (size_t i = 0; i < vectors; i++) {
+        size_t here = skip < v[i].iov_len ? skip : v[i].iov_len, room = v[i].iov_len - here;
+        size_t left = (size_t)got->result - got->used, n = room < left ? room : left;
+        if (n != 0)
+            memcpy((char *)v[i].iov_base + here, ((struct uring_buffer *)(void *)got)->bytes + got->used, n);
+        got->used += n;
+        copied += n;
+        skip -= here;
+    }
+    return (int64_t)copied;
+}
+
+/* Where a request is that asks there. */
+static bool uring_is_ahead(const void *place)
+{
+    return ((uintptr_t)place & 1) != 0;
+}
+
+static int uring_asks(struct uring *r, struct io_uring_sqe *sqe, struct tn_request *rq, void **place)
+{
+    struct tn_claims none = {NULL, NULL};
+    int64_t result = 0;
+    *place = (char *)rq->ahead + 1;
+    switch (tn_ahead_ask(rq->ahead, rq->key, rq, uring_take, r, &result)) {
+    case TN_ASKED_OVER:
+        tn_request_over(rq, result, &none); /* nobody waits for it yet */
+        break;
+    case TN_ASKED_RECEIVE:
+        if (rq->kind == TN_REQUEST_ACCEPT)
+            io_uring_prep_multishot_accept(sqe, rq->fd, NULL, NULL, rq->flags);
+        else {
+            io_uring_prep_recv_multishot(sqe, rq->fd, NULL, 0, 0);
+            sqe->flags |= IOSQE_BUFFER_SELECT;
+            sqe->buf_group = URING_GROUP;
+        }
+        uring_put(r, sqe, uring_of_key(rq->key, rq->kind == TN_REQUEST_ACCEPT ? URING_ACCEPTS : URING_RECEIVES));
+        uring_pending(r, 1);
+        break;
+    case TN_ASKED_WAITS:
+        break;
+    }
+    return 0;
+}
+
+static void uring_asks_no_more(void *place, const struct tn_request *rq)
+{
+    struct tn_claims claims = {NULL, NULL};
+    if (!tn_ahead_withdraw((struct tn_ahead *)(void *)((char *)place - 1), rq))
+        return;
+    tn_request_over((struct tn_request *)(uintptr_t)rq, -ECANCELED, &claims);
+    tn_claims_let_go(claims);
+}
+
+static void uring_drop(struct tn_ahead *ahead)
+{
+    uint64_t key = ahead->key; /* only who asks writes them, and nobody does any more */
+    bool accepts = ahead->accepts;
+    void *place;
+    if (tn_ahead_drop(ahead, &place))
+        uring_cancel(place, uring_of_key(key, accepts ? URING_ACCEPTS : URING_RECEIVES), 0);
+}
+
+/* ---- what the kernel tells ---- */
+
+static void uring_received(struct uring *r, const struct io_uring_cqe *cqe, struct tn_list *ready)
+{
+    uint64_t key = uring_key(cqe->user_data);
+    int64_t result = cqe->res == -ENOBUFS ? -EAGAIN : cqe->res; /* then who asks is to wait for it otherwise */
+    struct tn_got *got = NULL;
+    if ((cqe->flags & IORING_CQE_F_BUFFER) != 0) {
+        struct uring_buffer *b = uring_buffer_at(r, cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+        b->got.gone = uring_buffer_gone;
+        got = &b->got;
+        if (cqe->res <= 0) {
+            uring_give(r, b);
+            got = NULL;
+        }
+    } else if (cqe->res >= 0 && (cqe->user_data & URING_TAGS) == URING_ACCEPTS) {
+        got = malloc(sizeof *got);
+        if (got == NULL)
+            close(cqe->res);
+        else
+            got->gone = uring_accepted_gone;
+        result = got != NULL ? result : -ENOMEM;
+    }
+    if (got != NULL) {
+        got->result = cqe->res;
+        got->used = 0;
+    }
+    struct tn_request *rq =
+        tn_ahead_comes(tn_io_ahead(key), key, got, (cqe->flags & IORING_CQE_F_MORE) != 0, uring_take, &result);
+    if (rq != NULL)
+        tn_io_over(r->cl, rq, result, ready);
+}
+
+#endif

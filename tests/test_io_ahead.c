@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is received before a call asks for it (uring:ahead=on): bytes in their order however they are asked for, more of them
+ * than there are buffers for, connections that nobody accepts; and nothing of it is left when a descriptor is closed.
+ */
+#include "io.h"
+
+enum { MUCH = 1 << 20, MORE = 8 << 20 };
+
+static unsigned char byte_at(size_t i)
+{
+    return (unsigned char)(i * 7 >> 3);
+}
+
+static void *sends(void *arg)
+{
+    unsigned char part[3001];
+    size_t n = (size_t)(intptr_t)arg >> 32, sent = 0;
+    int fd = (int)(uint32_t)(uintptr_t)arg;
+    while (sent < n) {
+        size_t some = n - sent < sizeof part ? n - sent : sizeof part;
+        for (size_t i = 0; i < some; i++)
+            part[i] = byte_at(sent + i);
+        ssize_t m = tn_send(fd, part, some, MSG_NOSIGNAL);
+        if (!CHECK(m > 0))
+            break;
+        sent += (size_t)m;
+    }
+    CHECK_EQUAL(tn_shutdown(fd, SHUT_WR), 0);
+    return NULL;
+}
+
+static tn_fibre *start_sending(int fd, size_t n)
+{
+    return start(sends, (intptr_t)(n << 32 | (unsigned)fd));
+}
+
+/* In each way there is to ask. */
+static ssize_t some_of(int fd, unsigned char *to, size_t n, int how)
+{
+    struct iovec v[3] = {{to, n / 3}, {to + n / 3, 0}, {to + n / 3, n - n / 3}};
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = 3};
+    return how % 4 == 0   ? tn_read(fd, to, n)
+           : how % 4 == 1 ? tn_recv(fd, to, n, 0)
+           : how % 4 == 2 ? tn_readv(fd, v, 3)
+                          : tn_recvmsg(fd, &m, 0);
+}
+
+static void takes(int fd, size_t n)
+{
+    unsigned char part[5000];
+    uint64_t random = harness_seed();
+    size_t got = 0;
+    for (int how = 0; got < n; how++) {
+        ssize_t m = some_of(fd, part, 1 + harness_random(&random) % sizeof part, how);
+        if (!CHECK(m > 0))
+            return;
+        for (size_t i = 0; i < (size_t)m; i++)
+            if (part[i] != byte_at(got + i)) {
+                CHECK_EQUAL(part[i], byte_at(got + i));
+                return;
+            }
+        got += (size_t)m;
+    }
+    CHECK_EQUAL(got, n);
+    for (int how = 0; how < 4; how++)
+        CHECK_EQUAL(some_of(fd, part, 1, how), 0); /* it stays at its end */
+}
+
+static void *all_in_order(void *arg)
+{
+    int fd[2];
+    open_pair(TCP, fd);
+    tn_fibre *f = start_sending(fd[0], MUCH);
+    takes(fd[1], MUCH);
+    end_of(f);
+    close_pair(fd);
+    return arg;
+}
+
+static void in_order(void)
+{
+    fibres(all_in_order);
+}
+
+/* Nobody takes what comes on one connection, until it has all buffers; on another one all goes on. */
+static void *many_unread(void *arg)
+{
+    int full[2], fd[2];
+    unsigned char c;
+    open_pair(TCP, full);
+    open_pair(TCP, fd);
+    tn_fibre *f = start_sending(full[0], MORE);
+    CHECK_EQUAL(tn_read(full[1], &c, 1), 1);
+    CHECK_EQUAL(c, byte_at(0));
+    CHECK_EQUAL(tn_sleep(20000000), 0);
+    tn_fibre *g = start_sending(fd[0], MUCH);
+    takes(fd[1], MUCH);
+    end_of(g);
+    for (size_t got = 1; got < MORE;) {
+        unsigned char part[5000];
+        ssize_t m = tn_read(full[1], part, sizeof part);
+        if (!CHECK(m > 0) || !CHECK_EQUAL(part[m - 1], byte_at(got + (size_t)m - 1)))
+            break;
+        got += (size_t)m;
+    }
+    end_of(f);
+    close_pair(full);
+    close_pair(fd);
+    return arg;
+}
+
+static void too_few_buffers(void)
+{
+    fibres(many_unread);
+}
+
+/* Closed with much received: the buffers are there again, round after round. */
+static void *closed_unread(void *arg)
+{
+    for (int round = 0; round < (stress ? 200 : 12); round++) {
+        int fd[2];
+        unsigned char c;
+        open_pair(TCP, fd);
+        for (int i = 0; i < 64; i++) {
+            unsigned char part[2000] = "";
+            CHECK_EQUAL(tn_send(fd[0], part, sizeof part, MSG_NOSIGNAL), (ssize_t)sizeof part);
+        }
+        CHECK_EQUAL(tn_read(fd[1], &c, 1), 1);
+        if (round % 2 == 0)
+            CHECK_EQUAL(tn_sleep(300000), 0);
+        CHECK_EQUAL(tn_close(fd[1]), 0);
+        CHECK_EQUAL(tn_close(fd[0]), 0);
+    }
+    return all_in_order(arg);
+}
+
+static void unread(void)
+{
+    fibres(closed_unread);
+}
+
+/* Connections come, and nobody accepts most of them. */
+static void *closed_unaccepted(void *arg)
+{
+    enum { CLIENTS = 20 };
+    for (int round = 0; round < (stress ? 100 : 5); round++) {
+        int l = listener(), client[CLIENTS];
+        struct sockaddr_in a = loopback(l);
+        CHECK(tn_accept_until(l, NULL, NULL, in_ms(1), NULL) == -1 && errno == ETIMEDOUT);
+        for (int i = 0; i < CLIENTS; i++) {
+            client[i] = tn_socket(AF_INET, SOCK_STREAM, 0);
+            CHECK_EQUAL(tn_connect(client[i], (struct sockaddr *)&a, sizeof a), 0);
+        }
+        for (int i = 0; i < 3; i++) {
+            int fd = tn_accept(l, NULL, NULL);
+            CHECK(fd >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0 && (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+            CHECK_EQUAL(tn_close(fd), 0);
+        }
+        CHECK_EQUAL(tn_close(l), 0);
+        for (int i = 0; i < CLIENTS; i++) {
+            char c;
+            ssize_t n = tn_recv_until(client[i], &c, 1, 0, in_ms(20000), NULL);
+            CHECK(n == 0 || (n == -1 && errno == ECONNRESET)); /* those in the backlog too */
+            CHECK_EQUAL(tn_close(client[i]), 0);
+        }
+    }
+    return arg;
+}
+
+static void unaccepted(void)
+{
+    unsigned before = harness_count("fd");
+    fibres(closed_unaccepted);
+    CHECK_EQUAL(harness_count("fd"), before);
+}
+
+static const struct test tests[] = {
+    {"in order, however it is asked for", in_order},
+    {"more than there are buffers for", too_few_buffers},
+    {"closed with much received", unread},
+    {"closed with connections that nobody accepted", unaccepted},
+};
+
+int main(int argc, char **argv)
+{
+    return io_main(argc, argv, "io_ahead", tests, sizeof tests / sizeof tests[0]);
+}
