@@ -287,6 +287,9 @@ def storm(server: Server, n: int, most: int) -> None:
             live[-1].sends(chance.choice((b"", PLAIN[:9], PLAIN, PLAIN * 9, get("/sub/large.bin"))))
     for c in live:
         c.socket.close()
+    for last in [Client(server) for _ in range(8)]:     # who is served after all of them: nobody is still to be accepted
+        wanted("served after a storm", last.status(PLAIN) == 200)
+        last.socket.close()
     comes_to(server, before)
     wanted(f"no descriptor is left: {before} before, {server.descriptors()} after", server.descriptors() <= before)
 
