@@ -25,7 +25,7 @@ struct access {
 struct cell {
     uint32_t execution, more; /* more: those that found no place here, in `others`; 0: none */
     uint16_t n;
-    bool atomics; /* there were some */
+    uint8_t atomics; /* bytes that atomic accesses had: a counter beside a flag shares its cell only */
     struct access of[INLINE];
 };
 
@@ -165,7 +165,7 @@ static struct cell *fresh_cell(const char *at)
         c->execution = execution;
         c->more = 0;
         c->n = 0;
-        c->atomics = false;
+        c->atomics = 0;
     }
     return c;
 }
@@ -206,7 +206,7 @@ static void touch_plain(const char *at, unsigned mask, unsigned how, unsigned ti
         else
             from = &o->next;
     }
-    if (c->atomics) {
+    if ((c->atomics & mask) != 0) {
         const char *cell = (const char *)((uintptr_t)at & ~(uintptr_t)7);
         against_atomics(cell, &now, known);
         if ((how & WRITES) != 0) {
@@ -228,13 +228,13 @@ static void atomic_cell(const struct request *q, unsigned tid, const char *at)
     struct cell *c = fresh_cell(at);
     if (c == NULL)
         return;
-    c->atomics = true;
-    if (c->n == 0 && c->more == 0)
-        return;
     const char *cell = (const char *)((uintptr_t)at & ~(uintptr_t)7);
     struct access now = {.pc = q->pc, .tid = (uint8_t)tid, .how = ATOMIC, .op = q->op};
-    now.how |= exec_writes(q->op) ? WRITES : 0;
     now.mask = (uint8_t)(((1U << (1U << q->log)) - 1) << (at - cell));
+    c->atomics |= now.mask;
+    if (c->n == 0 && c->more == 0)
+        return;
+    now.how |= exec_writes(q->op) ? WRITES : 0;
     const struct clock *known = run_clock(tid, &now.epoch);
     for (unsigned i = 0; i < c->n; i++)
         if (!before(c->of[i].tid, c->of[i].epoch, now.tid, known))
