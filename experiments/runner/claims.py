@@ -297,9 +297,9 @@ def module(row_id: str) -> ModuleType:
 
 def judge(row_id: str, frame: pd.DataFrame) -> list[Judged]:
     """Each claim of a row, judged on what was measured or on what was simulated, never on both."""
-    # peers name themselves there, and are measured
-    kinds = sorted({"simulate" if r == "simulate" else "native" for r in frame["runtime"].dropna()}
-                   ) if "runtime" in frame else []
+    # peers name themselves there, and are measured; what failed says nothing of what it would have been
+    kinds = sorted({"simulate" if r == "simulate" else "native"
+                    for r in tidy.usable(frame)["runtime"].dropna()}) if "runtime" in frame else []
     if len(kinds) > 1:
         why = f"the data mix {' and '.join(kinds)} rows"
         return [Judged(statement, OPEN, why, {}) for statement in module(row_id).CLAIMS]

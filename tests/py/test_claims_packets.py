@@ -122,6 +122,10 @@ class Packets(Case):
             claim = list(claims.module(row).CLAIMS)[0]
             self.on(row, mixed, {claim: OPEN}, "the data mix native and simulate rows")
 
+    def test_what_failed_is_of_no_kind(self) -> None:
+        failed = [({**p, "status": "failed", "superseded": True}, m) for p, m in at_points(runtime="native")]
+        self.on("M7.5", at_points() + failed, {list(claims.module("M7.5").CLAIMS)[0]: HOLDS})
+
     def test_m71_says_of_simulated_rows_why(self) -> None:
         claim = "fifo flat from 20 to 80"
         self.on("M7.1", at_points(lambda s, w: 1e7 / w), {claim: FAILS},
