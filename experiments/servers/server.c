@@ -90,15 +90,16 @@ void server_closed(struct connection *c)
     free(c);
 }
 
-/* For those of its requests behind the first `before` whose turn it is: here, and not in the service, whose parser may be a
- * library, in which nobody is preempted. */
-static void computes(struct connection *c, uint64_t before)
+/* For those of `n` more requests whose turn it is: here, and not in the service, whose parser may be a library, in which nobody is
+ * preempted. */
+static void computes(uint64_t n)
 {
-    uint64_t n = c->out.requests / every - before / every;
     if (work == 0 || n == 0)
         return;
-    server_count(&server_totals->computed, n);
-    bench_work(n * work);
+    uint64_t was = atomic_fetch_add_explicit(&server_totals->turns, n, memory_order_relaxed); /* relaxed: a number */
+    uint64_t due = (was + n) / every - was / every;
+    server_count(&server_totals->computed, due);
+    bench_work(due * work);
 }
 
 static bool enough(const struct connection *c)
@@ -126,7 +127,7 @@ static void fed(struct connection *c, size_t n, uint64_t now)
     c->more = c->have != 0 && enough(c) && c->ends == 0;
     if (c->have != 0 && taken != 0)
         memmove(c->in, c->in + taken, c->have);
-    computes(c, before);
+    computes(c->out.requests - before);
     if (c->out.requests != before)
         progress(c, now);
 }
@@ -250,8 +251,7 @@ int main(int argc, char **argv)
          false},
         {"patience", BENCH_REAL, "30", 0.01, 86400, NULL, "s", "a connection ends that makes no progress for so long",
          NULL, 0, 0, false},
-        {"work", BENCH_INT, "0", 0, 1e9, NULL, "ns", "computing for each --every-th request of a connection", NULL, 0,
-         0, false},
+        {"work", BENCH_INT, "0", 0, 1e9, NULL, "ns", "computing for each --every-th request", NULL, 0, 0, false},
         {"every", BENCH_INT, "1", 1, 1e9, NULL, "", "which requests --work is for", NULL, 0, 0, false},
     };
     enum { COMMON = sizeof common / sizeof *common };

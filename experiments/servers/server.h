@@ -45,7 +45,7 @@ struct server_totals {
     _Atomic(uint64_t) connections, requests; /* of those that are over */
     _Atomic(uint64_t) silent;                /* ended by --patience */
     _Atomic(uint64_t) refused;               /* there was no memory, or no thread */
-    _Atomic(uint64_t) computed;              /* requests, for --work */
+    _Atomic(uint64_t) turns, computed;       /* requests, with --work: all, and those that have computed */
 };
 extern struct server_totals *server_totals;
 
