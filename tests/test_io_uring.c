@@ -116,6 +116,13 @@ static void overflow(void)
 
 /* ---- workers that leave ---- */
 
+static void others_come(tn_cluster *cl)
+{
+    for (int i = 0; i < 2; i++)
+        while (tn_workers(cl) <= (unsigned)i + 1 && tn_workers_add(cl, 1) == EAGAIN) /* they are just leaving */
+            CHECK_EQUAL(tn_sleep(100000), 0);
+}
+
 static void *leaves_while_reading(void *arg)
 {
     enum { READERS = 16 };
@@ -134,15 +141,15 @@ static void *leaves_while_reading(void *arg)
         CHECK(rc == 0 || rc == EAGAIN); /* one may only just have been started */
         if (round % 2 == 0)
             CHECK_EQUAL(tn_sleep(1000000), 0);
-        for (int i = 0; i < 2; i++)
-            while (tn_workers(cl) <= (unsigned)i + 1 && tn_workers_add(cl, 1) == EAGAIN) /* they are just leaving */
-                CHECK_EQUAL(tn_sleep(100000), 0);
+        if (round % 4 < 2)
+            others_come(cl);
         for (int i = 0; i < READERS; i++)
             CHECK_EQUAL(tn_write(fd[i][0], "x", 1), 1);
         for (int i = 0; i < READERS; i++) {
             end_of(f[i]);
             close_pair(fd[i]);
         }
+        others_come(cl); /* if nobody has taken their place before */
     }
     return arg;
 }
