@@ -353,7 +353,7 @@ void test_tree_long(void)
 
 static void *for_ever(void *kind)
 {
-    for (;;) {
+    for (uint64_t nap = 50000;;) {
         switch ((uintptr_t)kind % 4) {
         case 0:
             tn_yield();
@@ -362,7 +362,8 @@ static void *for_ever(void *kind)
             tn_yield_hard();
             break;
         case 2:
-            tn_sleep(50000);
+            tn_sleep(nap);
+            nap *= 2; /* else a slow machine does nothing but wake them, and a lifo never comes to who lies below */
             break;
         default:
             tn_wait_prepare();
