@@ -132,12 +132,12 @@ static void deletes(struct one *o, const struct line *l, int which)
     (void)which;
     const struct word *w = l->w;
     size_t n = l->n;
-    if (w[1].size > KV_KEY)
+    bool zero = n > 2 && is(w[2], "0");
+    o->silent = o->silent && n > 2; /* else that word is the key */
+    if ((n == 3 && !zero && !o->silent) || (n == 4 && !(zero && o->silent)))
+        say(o, BAD_LINE ".  Usage: delete <key> [noreply]");
+    else if (w[1].size > KV_KEY)
         say(o, BAD_LINE);
-    else if (n > 2 && !is(w[2], "0") && !(n == 3 && o->silent))
-        say(o, BAD_LINE ".  Usage: delete <key> [noreply]");
-    else if (n == 4 && !o->silent)
-        say(o, BAD_LINE ".  Usage: delete <key> [noreply]");
     else
         say_result(o, kv_delete(store, w[1].text, w[1].size, true), "DELETED");
 }

@@ -51,6 +51,11 @@ MALFORMED: list[Step] = [
     b"verbosity\r\n", b"verbosity 1\r\n", b"verbosity 1 noreply\r\n", b"verbosity x\r\n", b"verbosity 1 2\r\n", b"verbosity 1 2 3 4\r\n",
     b"verbosity noreply\r\n", b"verbosity -1\r\n", b"verbosity 1 2 noreply\r\n", b"verbosity 0\r\n", b"version\r\n", b"version x\r\n",
     b"VERSION\r\n", b"quitx\r\n", b"flush_all x\r\n", b"flush_all x noreply\r\n", b"flush_all 0 x\r\n", b"flush_all 0 0 0\r\n",
+    b"delete " + LONG + b" 1\r\n", b"delete " + LONG + b" 0\r\n", b"delete " + LONG + b" 0 foo\r\n", b"delete " + LONG + b" noreply\r\n",
+    b"delete noreply\r\n", b"set noreply 0 0 1\r\nx\r\n", b"get noreply\r\n", b"delete noreply\r\n", b"delete noreply 0\r\n",
+    b"set noreply 0 0 1\r\nx\r\n", b"delete noreply noreply\r\n", b"delete noreply 0 noreply\r\n", b"get noreply\r\n",
+    b"incr noreply\r\n", b"incr noreply noreply\r\n", b"touch noreply\r\n", b"touch noreply noreply\r\n", b"gat noreply\r\n",
+    b"gets noreply\r\n", b"set noreply\r\n", b"verbosity noreply noreply\r\n", b"flush_all noreply noreply\r\n",
     b"flush_all 1 2 noreply\r\n", b"stats foo\r\n", b"stats noreply\r\n", b"stats reset\r\n", b"x" * 2040 + b"\r\n",
     b"get " + b" ".join(b"key%04d" % i for i in range(220)) + b"\r\n", b"set " + b"x" * 300 + b"\r\n",
 ]
