@@ -11,14 +11,18 @@ enum { FIRST_PART = 1024, PARTS = 22 };
 
 static _Atomic(struct descriptor *) parts[PARTS];
 
-static struct descriptor *part_at(unsigned i)
+/* NULL, with errno. What is no descriptor has no part made for it, which might be a hundred million long. */
+static struct descriptor *part_at(unsigned i, int fd)
 {
     struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
     if (__builtin_expect(part == NULL, 0)) {
         size_t bytes = ((size_t)FIRST_PART << i) * sizeof *part;
-        struct descriptor *mine = tn_map(bytes);
-        if (mine == NULL)
+        bool exists = sys_exists(fd);
+        struct descriptor *mine = exists ? tn_map(bytes) : NULL;
+        if (mine == NULL) {
+            errno = exists ? ENOMEM : EBADF;
             return NULL;
+        }
         /* V0: it is zero */
         if (atomic_compare_exchange_strong_explicit(&parts[i], &part, mine, memory_order_acq_rel,
                                                     memory_order_acquire))
@@ -31,7 +35,7 @@ static struct descriptor *part_at(unsigned i)
 static struct descriptor *descriptor_at(int fd)
 {
     unsigned block = (unsigned)fd / FIRST_PART + 1, i = 31 - (unsigned)__builtin_clz(block);
-    struct descriptor *part = part_at(i);
+    struct descriptor *part = part_at(i, fd);
     return part != NULL ? part + ((size_t)fd - ((size_t)FIRST_PART << i) + FIRST_PART) : NULL;
 }
 
@@ -130,7 +134,7 @@ struct descriptor *descriptor_of(int fd, enum io_kind *kind)
 {
     struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
     if (d == NULL) {
-        errno = fd >= 0 ? ENOMEM : EBADF;
+        errno = fd >= 0 ? errno : EBADF;
         return NULL;
     }
     uint32_t known = atomic_load_explicit(&d->known, memory_order_acquire); /* KN0 acquire */

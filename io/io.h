@@ -49,6 +49,7 @@ int io_close(int fd, int (*close)(int fd));
 
 /* Makes it non-blocking, unless it is a file. IO_UNKNOWN: errno says why not. */
 enum io_kind sys_kind(int fd);
+bool sys_exists(int fd);
 bool sys_ready(int fd, unsigned way, tn_time until);
 
 #endif

@@ -6,6 +6,7 @@
 #include "io.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/sendfile.h>
@@ -39,10 +40,21 @@ static int poll_until(struct pollfd *fds, nfds_t n, tn_time until)
     return ppoll(fds, n, until != TN_FOREVER ? &ts : NULL, NULL);
 }
 
+bool sys_exists(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
 bool sys_ready(int fd, unsigned way, tn_time until)
 {
     struct pollfd p = {.fd = fd, .events = way == TN_WAY_IN ? POLLIN | POLLRDHUP : POLLOUT};
     return poll_until(&p, 1, until) > 0;
+}
+
+static ssize_t refused(int err)
+{
+    errno = err;
+    return -1;
 }
 
 /* ---- what transfers ---- */
@@ -84,10 +96,11 @@ TN_API ssize_t tn_write_until(int fd, const void *from, size_t n, tn_time deadli
     return transfer(fd, TN_WAY_OUT, call_write, t, n, deadline, token);
 }
 
+/* 0 also of what the system will refuse. */
 static size_t bytes_of(const struct iovec *v, size_t n)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; v != NULL && n <= IOV_MAX && i < n; i++)
         bytes += v[i].iov_len;
     return bytes;
 }
@@ -152,6 +165,8 @@ TN_API ssize_t tn_recvfrom_until(int fd, void *to, size_t n, int flags, struct s
 {
     if (address == NULL)
         return tn_recv_until(fd, to, n, flags, deadline, token);
+    if (length == NULL)
+        return refused(EFAULT);
     struct iovec v = {to, n};
     struct msghdr m = {.msg_name = address, .msg_namelen = *length, .msg_iov = &v, .msg_iovlen = 1};
     ssize_t got = tn_recvmsg_until(fd, &m, flags, deadline, token);
@@ -179,8 +194,8 @@ static ssize_t call_recvmsg(int fd, void *arg)
 TN_API ssize_t tn_recvmsg_until(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
 {
     struct transfer t = {{.kind = TN_REQUEST_RECVMSG, .data = message, .flags = flags & ~MSG_DONTWAIT}, 0};
-    return transfer(fd, TN_WAY_IN, call_recvmsg, t, flags == 0 ? bytes_of(message->msg_iov, message->msg_iovlen) : 0,
-                    deadline, token);
+    size_t asked = flags == 0 && message != NULL ? bytes_of(message->msg_iov, message->msg_iovlen) : 0;
+    return transfer(fd, TN_WAY_IN, call_recvmsg, t, asked, deadline, token);
 }
 
 static ssize_t call_sendmsg(int fd, void *arg)
@@ -193,8 +208,8 @@ TN_API ssize_t tn_sendmsg_until(int fd, const struct msghdr *message, int flags,
 {
     struct transfer t = {
         {.kind = TN_REQUEST_SENDMSG, .data = (void *)(uintptr_t)message, .flags = flags & ~MSG_DONTWAIT}, 0};
-    return transfer(fd, TN_WAY_OUT, call_sendmsg, t, bytes_of(message->msg_iov, message->msg_iovlen), deadline,
-                    token);
+    size_t asked = message != NULL ? bytes_of(message->msg_iov, message->msg_iovlen) : 0;
+    return transfer(fd, TN_WAY_OUT, call_sendmsg, t, asked, deadline, token);
 }
 
 struct from_file {
@@ -217,15 +232,20 @@ TN_API ssize_t tn_sendfile_until(int to, int from, off_t *offset, size_t n, tn_t
 
 /* ---- connections ---- */
 
-/* Nothing tells when these are over: 1 ms, then twice as long each time, up to 64. False: that is enough. */
-static bool again_later(unsigned *times, tn_time deadline, tn_token *token)
+/* 1 ms, then twice as long each time, up to 64. */
+static int pause_longer(unsigned *times, tn_time deadline, tn_token *token)
 {
-    int err = errno;
     tn_time now = tn_now(), pause = (tn_time)1000000 << (*times < 6 ? (*times)++ : 6);
     if (now >= deadline)
-        return false;
-    int rc = io_pause(deadline - now < pause ? deadline : now + pause, token);
-    errno = rc != 0 ? rc : err;
+        return ETIMEDOUT;
+    return io_pause(deadline - now < pause ? deadline : now + pause, token);
+}
+
+/* Nothing tells when these are over. False: that is enough. */
+static bool again_later(unsigned *times, tn_time deadline, tn_token *token)
+{
+    int err = errno, rc = pause_longer(times, deadline, token);
+    errno = rc != 0 && rc != ETIMEDOUT ? rc : err;
     return rc == 0;
 }
 
@@ -291,6 +311,8 @@ static ssize_t call_connect(int fd, void *arg)
 TN_API int tn_connect_until(int fd, const struct sockaddr *address, socklen_t length, tn_time deadline,
                             tn_token *token)
 {
+    if (address == NULL)
+        return (int)refused(EFAULT);
     struct connection c = {{.kind = TN_REQUEST_CONNECT, .fd = fd, .data = (void *)(uintptr_t)address, .n = length},
                            false};
     struct tn_request *rq = address->sa_family != AF_UNIX ? &c.rq : NULL; /* which is as soon told that it is full */
@@ -358,16 +380,18 @@ static int wait_for_several(struct pollfd *fds, nfds_t n, tn_time deadline, tn_t
 
 TN_API int tn_poll_until(struct pollfd *fds, nfds_t n, tn_time deadline, tn_token *token)
 {
-    int rc = 0, ready;
-    do {
-        ready = poll_until(fds, n, 0);
+    int rc = 0;
+    unsigned times = 0;
+    for (bool vain = false; rc == 0 || rc == ETIMEDOUT; vain = tn_fibre_self() != NULL) {
+        int ready = poll_until(fds, n, 0);
         if (ready > 0 || (ready < 0 && errno != EINTR))
             return ready;
+        if (rc == ETIMEDOUT)
+            return 0;
+        if (vain) /* what is readable, and is asked for something else, would be told again at once */
+            rc = pause_longer(&times, deadline, token);
         if (rc == 0)
             rc = wait_for_several(fds, n, deadline, token);
-        else if (rc == ETIMEDOUT)
-            return 0;
-    } while (rc == 0 || rc == ETIMEDOUT);
-    errno = rc;
-    return -1;
+    }
+    return (int)refused(rc);
 }

@@ -3,7 +3,7 @@
  * Input and output as ordinary blocking calls: a fibre that has to wait lets others run. Each call does and returns what the
  * POSIX one of its name does, -1 with errno where it fails, on whatever descriptor: the library puts it into non-blocking
  * mode at its first call (O_NONBLOCK belongs to the open file, which others may share). As there, a transfer may be shorter
- * than asked for. EINTR and EAGAIN are never returned.
+ * than asked for, MSG_WAITALL or not. EINTR and EAGAIN are never returned.
  *
  * Who: any. Blocks; the fibre may go on on another worker. In addition to those of the POSIX call there are the errors
  *   ETIMEDOUT   the deadline came first. What can be done at once is done, whatever the deadline
