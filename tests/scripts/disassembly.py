@@ -9,7 +9,8 @@ PROBE is tests/probe.c with the library as configured, TABLE with several module
 From the entry of tn_yield, and of tn_wait (which parks), every path is followed: both sides of each branch, jumps, and
 into functions that are called directly. A path ends at the switch, which is the indirect jump right after fldcw, at a
 return, at the C library, and in front of the functions named in RARE, which are the platform's (clock, futex, threads,
-messages), what waits in a loop or ends the program, and libgcc's way to a further segment of a split stack. Checked:
+messages, a descriptor that is registered anew), what waits in a loop or ends the program, and libgcc's way to a further
+segment of a split stack. Checked:
 
   1. in a build with one module no indirect call and no other indirect jump is on any such path;
   2. in a build with several modules there is one (so the check can fail);
@@ -29,7 +30,8 @@ LINE = re.compile(r"^\s*([0-9a-f]+):\t(\S+)\s*(.*?)\s*$")
 TARGET = re.compile(r"^([0-9a-f]+) <([^>+]+)(\+0x[0-9a-f]+)?>")
 SYMBOL = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 RARE = {"tn_biased_enter_slow", "yield_thread", "tn_spin_wait", "tn_die", "tn_message", "tn_fence_heavy", "tn_now", "tn_unpark",
-        "write", "epoll_pwait2", "worker_start", "abort", "module_misplaced", "__morestack", "__morestack_non_split"}
+        "write", "epoll_pwait2", "tn_io_unarmed", "worker_start", "abort", "module_misplaced", "__morestack",
+        "__morestack_non_split"}
 WAITS = {"wait_for", "wait_masked", "hand_over"}
 
 
