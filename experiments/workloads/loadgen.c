@@ -35,6 +35,27 @@ static void *runs(void *arg)
     return NULL;
 }
 
+/* What ended the repetition, or makes it none: false, with a message in the record. */
+static bool finished(struct bench *b)
+{
+    const char *wrong = NULL;
+    bool answered = false;
+    uint64_t timeouts = 0;
+    for (int i = 0; i < load.threads; i++) {
+        wrong = wrong != NULL ? wrong : threads[i].wrong;
+        answered = answered || threads[i].answered;
+        timeouts += threads[i].timeouts;
+    }
+    if ((wrong != NULL || !answered) && server_lost(b, wrong != NULL ? 1 : 0))
+        return false;
+    if (wrong != NULL)
+        bench_invalid(b, "%s, in repetition %d of %d", wrong, load.rep + 1, bench_reps(b));
+    else if (!answered && timeouts > 0)
+        bench_invalid(b, "nothing was answered in repetition %d of %d: %s", load.rep + 1, bench_reps(b),
+                      load.rep == 0 ? "wrong --protocol, or too short a --timeout?" : "the server answers no more");
+    return wrong == NULL;
+}
+
 /* What of the generator itself would make the figures its own. */
 static void judge(struct bench *b, double answers, double busy)
 {
@@ -60,8 +81,6 @@ static void samples(struct bench *b, int rep, double cpu, double memory, uint64_
     hdr_clear(all);
     for (int i = 0; i < load.threads; i++) {
         struct thread *t = &threads[i];
-        if (t->wrong != NULL)
-            bench_invalid(b, "%s", t->wrong);
         answers += (double)t->answers;
         errors += (double)t->errors;
         misses += (double)t->misses;
@@ -124,6 +143,8 @@ static void repetition_of_wrk(struct bench *b, int rep)
     wrk_run(&seen);
     cpu = (double)server_cpu() - cpu;
     calls = calls_now() - calls;
+    if (server_lost(b, 0))
+        return;
     const struct {
         const char *name;
         double ns;
@@ -164,13 +185,14 @@ static void repetition(struct bench *b, int rep)
         if (pthread_create(&all[i], NULL, runs, t) != 0)
             bench_die(b, BENCH_INTERNAL, "no thread");
     }
-    while (atomic_load_explicit(&ready, memory_order_acquire) != load.threads) /* G0 */
+    while (atomic_load_explicit(&ready, memory_order_acquire) < load.threads) /* G0 */
         usleep(200);
     double memory = server_memory() - empty, cpu = (double)server_cpu();
     uint64_t calls = calls_now();
     uint64_t start = bench_now() + 2000000;
     atomic_store_explicit(&at, start, memory_order_release); /* G1 */
-    while (bench_now() < start + (uint64_t)(load.duration * 1e9))
+    while (bench_now() < start + (uint64_t)(load.duration * 1e9) &&
+           atomic_load_explicit(&ready, memory_order_relaxed) == load.threads) /* relaxed: a hint */
         usleep(1000);
     cpu = (double)server_cpu() - cpu;
     calls = calls_now() - calls;
@@ -178,7 +200,8 @@ static void repetition(struct bench *b, int rep)
     memory = during > memory ? during : memory;
     for (int i = 0; i < load.threads; i++)
         pthread_join(all[i], NULL);
-    samples(b, rep, cpu, memory > 0 ? memory : 0, calls);
+    if (finished(b))
+        samples(b, rep, cpu, memory > 0 ? memory : 0, calls);
 }
 
 /* Options into `load`; what does not go together ends here. */
@@ -190,6 +213,7 @@ static void settings(struct bench *b)
     load = (struct load){.b = b,
                          .memcached = bench_int(b, "protocol") == 1,
                          .wrk = bench_int(b, "generator") == 1,
+                         .rep = -1,
                          .threads = (int)bench_int(b, "threads"),
                          .connections = (int)bench_int(b, "connections"),
                          .depth = (int)bench_int(b, "depth"),
@@ -301,11 +325,12 @@ int main(int argc, char **argv)
     late = hdr_new();
     if (latency == NULL || late == NULL)
         bench_die(&b, BENCH_INTERNAL, "no memory");
-    if (load.memcached)
-        text_preload();
+    bool goes = !load.memcached || text_preload();
     empty = server_memory();
-    for (int rep = 0; rep < bench_reps(&b); rep++)
-        (load.wrk ? repetition_of_wrk : repetition)(&b, rep);
+    while (goes && ++load.rep < bench_reps(&b)) { /* after one that is invalid there is nothing to be had */
+        (load.wrk ? repetition_of_wrk : repetition)(&b, load.rep);
+        goes = b.status != 1;
+    }
     if (!load.wrk)
         bench_hist(&b, "latency", "ns", latency);
     if (load.rate > 0)

@@ -18,6 +18,7 @@
 struct load {
     struct bench *b;
     bool memcached, wrk;
+    int rep; /* the one under way; -1: none yet */
     int port, threads, connections, depth, per_connection, addresses;
     double rate, duration, timeout, writes;
     const char *path;
@@ -63,8 +64,8 @@ enum { ANSWER_MORE, ANSWER_GOOD, ANSWER_MISS, ANSWER_BAD, ANSWER_NONSENSE };
  * that nobody needs to see come after `*taken`. ANSWER_BAD: it is an error. */
 int text_answer(const struct request *r, const char *from, size_t n, size_t *taken, size_t *skip);
 
-/* The keys are stored one after another; of memcached only. */
-void text_preload(void);
+/* The keys are stored one after another; of memcached only. False, with a message in the record: they cannot be. */
+bool text_preload(void);
 
 /* ---- a thread with its connections ---- */
 
@@ -77,13 +78,14 @@ struct thread {
     uint64_t start, end;              /* of what counts */
     uint64_t answers, errors, misses; /* between the two */
     uint64_t timeouts, reconnects, begun;
+    bool answered;     /* anything at all, the first request of a connection included */
     uint64_t waited;   /* nanoseconds for events, until now */
     double busy;       /* the share of the time between the two that it did not wait; -1: not known yet */
     const char *wrong; /* what has ended it; NULL: nothing */
 };
 
 /* One repetition of thread `t`; returns when all is answered or given up. `*ready` counts threads whose connections have each had an answer;
- * they start together, at what is then in `*at`. */
+ * they start together, at what is then in `*at`. One that is ended by what is wrong counts once more. */
 void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at);
 
 /* A connection of this number to the server, from one of --addresses. -1: errno says why. */
@@ -112,7 +114,9 @@ uint64_t server_cpu(void);
 double server_memory(void);
 /* How many system calls they have made, with --calls. False: that cannot be had. */
 bool server_calls(uint64_t *n);
-/* End it: false, with a message in the record, where it ended badly. */
+/* Has it ended of itself? It is waited for so long, if it has not; then the record says how it ended. */
+bool server_lost(struct bench *b, double seconds);
+/* End it: false, with a message in the record, where it ended badly, or did not until it was killed. */
 bool server_end(struct bench *b);
 
 /* ---- its system calls ---- */

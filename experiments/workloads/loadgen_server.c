@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +22,9 @@
 enum { WORDS = 64 };
 
 static pid_t server = -1;
-static FILE *said;
+static int said = -1; /* what it writes on standard error */
+static bool ended;    /* of itself: `how` */
+static int how;       /* as waitpid has it */
 
 /* Program and options: a name without a slash lies beside this program, else on the PATH. */
 static void words(struct bench *b, char **out)
@@ -87,7 +90,23 @@ static int ending_of(pid_t pid)
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
+    return status;
+}
+
+static int code_of(int status)
+{
     return WIFEXITED(status) ? WEXITSTATUS(status) : BENCH_INTERNAL;
+}
+
+/* "was killed by signal 9". */
+static const char *in_words(int status)
+{
+    static char text[64];
+    if (WIFSIGNALED(status))
+        snprintf(text, sizeof text, "was killed by signal %d", WTERMSIG(status));
+    else
+        snprintf(text, sizeof text, "ended with code %d", WEXITSTATUS(status));
+    return text;
 }
 
 /* What it says of itself. */
@@ -104,21 +123,35 @@ static void described(struct bench *b, char **with)
     while (n < sizeof text - 1 && (some = read(ends[0], text + n, sizeof text - 1 - n)) > 0)
         n += (size_t)some;
     close(ends[0]);
-    int code = ending_of(pid);
-    if (code != 0) /* it has said why */
-        exit(code);
+    int status = ending_of(pid);
+    if (WIFEXITED(status) && status != 0) /* it has said why */
+        exit(code_of(status));
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
         n--;
     text[n] = '\0';
+    if (n < 2 || text[0] != '{' || text[n - 1] != '}')
+        bench_die(b, BENCH_USAGE,
+                  "--server %s: it %s before it named a port or what it is (--print-config); is it a server?",
+                  with[0], in_words(status));
     bench_binary(b, text);
 }
 
 /* At the end of the process, also where that is early. */
 static void gone(void)
 {
-    if (server > 0)
+    if (server > 0 && !ended)
         kill(server, SIGTERM);
     quota_end();
+}
+
+/* The next line of what it writes. False: there is none. */
+static bool line_of(char *line, size_t room)
+{
+    size_t n = 0;
+    while (n < room - 1 && read(said, line + n, 1) == 1 && line[n++] != '\n')
+        ;
+    line[n] = '\0';
+    return n > 0;
 }
 
 int server_start(struct bench *b)
@@ -144,25 +177,26 @@ int server_start(struct bench *b)
         calls_attach(server);
     close(ends[1]);
     close(nowhere);
-    said = fdopen(ends[0], "r");
-    while (said != NULL && fgets(line, sizeof line, said) != NULL) {
+    said = ends[0];
+    while (line_of(line, sizeof line)) {
         const char *at = strstr(line, mark);
         if (at != NULL)
             return atoi(at + sizeof mark - 1);
         fputs(line, stderr);
     }
-    int code = ending_of(server);
+    int status = ending_of(server);
     server = -1;
-    bench_die(b, code != 0 ? code : BENCH_INTERNAL, "the server %s has ended without listening", with[0]);
+    bench_die(b, status != 0 ? code_of(status) : BENCH_INTERNAL, "the server %s %s before it named a port", with[0],
+              in_words(status));
 }
 
 /* ---- what it costs ---- */
 
-/* Calls what(pid) for it and all its children. */
+/* Calls what(pid) for all its children and it. */
 static double over_all(pid_t pid, double (*what)(pid_t))
 {
     char path[64];
-    double sum = what(pid);
+    double sum = 0;
     int other;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
     FILE *f = fopen(path, "r");
@@ -170,7 +204,7 @@ static double over_all(pid_t pid, double (*what)(pid_t))
         sum += over_all(other, what);
     if (f != NULL)
         fclose(f);
-    return sum;
+    return sum + what(pid);
 }
 
 static double cpu_of(pid_t pid)
@@ -206,19 +240,61 @@ double server_memory(void)
     return server < 0 ? 0 : over_all(server, memory_of);
 }
 
+/* ---- how it ends ---- */
+
+/* What it writes is passed on until it has ended, or for so long. */
+static bool ends_within(double seconds)
+{
+    char text[4096];
+    uint64_t until = bench_now() + (uint64_t)(seconds * 1e9);
+    do {
+        struct pollfd from = {.fd = said, .events = POLLIN};
+        ended = ended || waitpid(server, &how, WNOHANG) == server;
+        while (poll(&from, 1, ended ? 0 : 10) > 0) { /* what is written before the end is there then */
+            ssize_t n = read(said, text, sizeof text);
+            if (n > 0)
+                fwrite(text, 1, (size_t)n, stderr);
+            else {
+                close(said);
+                said = from.fd = -1; /* of which poll hears nothing */
+            }
+        }
+    } while (!ended && bench_now() < until);
+    return ended;
+}
+
+bool server_lost(struct bench *b, double seconds)
+{
+    if (server < 0 || !ends_within(seconds))
+        return false;
+    if (load.rep < 0)
+        bench_invalid(b, "the server %s before the first repetition", in_words(how));
+    else
+        bench_invalid(b, "the server %s in repetition %d of %d", in_words(how), load.rep + 1, bench_reps(b));
+    return true;
+}
+
+static double kills(pid_t pid)
+{
+    return kill(pid, SIGKILL);
+}
+
 bool server_end(struct bench *b)
 {
-    char line[512];
+    double patience = 10 + load.timeout;
     if (server < 0)
         return true;
-    kill(server, SIGTERM);
-    while (fgets(line, sizeof line, said) != NULL)
-        fputs(line, stderr);
-    fclose(said);
-    int code = ending_of(server);
+    bool itself = ended;
+    if (!ended)
+        kill(server, SIGTERM);
+    if (!ends_within(patience)) {
+        fprintf(stderr, "loadgen: the server has not ended %g s after SIGTERM, and is killed\n", patience);
+        bench_invalid(b, "the server has not ended %g s after SIGTERM, and was killed", patience);
+        over_all(server, kills);
+        how = ending_of(server);
+    } else if (how != 0 && !itself)
+        bench_invalid(b, "the server %s", in_words(how));
     server = -1;
     quota_end();
-    if (code != 0)
-        bench_invalid(b, "the server has ended with %d", code);
-    return code == 0;
+    return how == 0;
 }

@@ -9,11 +9,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { DIGITS = 16 };
@@ -108,29 +110,54 @@ static int answer_memcached(const struct request *r, const char *from, size_t n,
     return ANSWER_GOOD;
 }
 
-void text_preload(void)
+/* Says why a key was not, by n bytes of the answer; none: by errno. */
+static bool unstored(const char *line, ssize_t n)
+{
+    const int error = n < 0 ? errno : ECONNRESET;
+    const char *text = n > 0 ? line : strerror(error);
+    if (n <= 0 && error == EAGAIN)
+        bench_invalid(load.b, "nothing was answered to a set: wrong --protocol, or too short a --timeout?");
+    else if (n > 0 || !server_lost(load.b, 1))
+        bench_invalid(load.b, "the server does not store: %.*s", (int)strcspn(text, "\r"), text);
+    return false;
+}
+
+static bool stored(int fd, const struct buffer *out)
+{
+    char line[64];
+    for (size_t sent = 0; sent < out->size;) {
+        ssize_t n = send(fd, out->text + sent, out->size - sent, MSG_NOSIGNAL);
+        if (n < 0)
+            return unstored("", n);
+        sent += (size_t)n;
+    }
+    ssize_t n = recv(fd, line, sizeof line - 1, 0); /* so short a line comes at once */
+    line[n > 0 ? n : 0] = '\0';
+    return (n >= 6 && memcmp(line, "STORED", 6) == 0) || unstored(line, n);
+}
+
+bool text_preload(void)
 {
     struct buffer out = {NULL, 0, 0};
+    struct timeval patience = {.tv_sec = (time_t)load.timeout,
+                               .tv_usec = (suseconds_t)((load.timeout - floor(load.timeout)) * 1e6)};
     int fd = connection_open(0, true);
+    int error = errno;
+    if (fd < 0 && server_lost(load.b, 1))
+        return false;
     if (fd < 0)
-        bench_die(load.b, BENCH_INTERNAL, "no connection: %s", strerror(errno));
-    for (uint64_t key = 0; key < load.keys; key++) {
-        char line[64];
+        bench_die(load.b, BENCH_INTERNAL, "no connection: %s", strerror(error));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    bool good = true;
+    for (uint64_t key = 0; key < load.keys && good; key++) {
         out.size = 0;
         ask_memcached(&out, &(struct request){.key = key, .write = true});
-        for (size_t sent = 0; sent < out.size;) {
-            ssize_t n = send(fd, out.text + sent, out.size - sent, MSG_NOSIGNAL);
-            if (n < 0)
-                bench_die(load.b, BENCH_INTERNAL, "send: %s", strerror(errno));
-            sent += (size_t)n;
-        }
-        ssize_t n = recv(fd, line, sizeof line - 1, 0); /* so short a line comes at once */
-        if (n < 6 || memcmp(line, "STORED", 6) != 0)
-            bench_die(load.b, BENCH_INTERNAL, "the server does not store: %.*s", n > 0 ? (int)strcspn(line, "\r") : 0,
-                      line);
+        good = stored(fd, &out);
     }
     close(fd);
     free(out.text);
+    return good;
 }
 
 /* ---- both ---- */

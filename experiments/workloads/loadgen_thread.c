@@ -73,10 +73,16 @@ int connection_open(int number, bool waits)
     return -1;
 }
 
+/* False: the server is gone. Where there has been none, and nothing is measured, that ends the process. */
 static bool opens(struct loop *l, struct conn *c, bool waits)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | EPOLLET, .data.ptr = c};
     c->fd = connection_open(c->number, waits);
+    if (c->fd < 0 && (errno == ECONNREFUSED || errno == ETIMEDOUT) &&
+        (!waits || load.b->filled > 0 || bench_given(load.b, "server"))) {
+        l->gone = true;
+        return false;
+    }
     if (c->fd < 0 || epoll_ctl(l->events, EPOLL_CTL_ADD, c->fd, &event) != 0)
         bench_die(load.b, errno == EMFILE || errno == ENFILE ? BENCH_UNSUPPORTED : BENCH_INTERNAL,
                   "connection %d of %d: %s", c->number + 1, load.connections, strerror(errno));
@@ -159,8 +165,8 @@ static void pump(struct loop *l, struct conn *c)
             closes(l, c);
         if (c->waiting == 0)
             return;
-        if (c->fd < 0)
-            opens(l, c, false);
+        if (c->fd < 0 && !opens(l, c, false))
+            return;
         while (c->waiting > 0 && c->flying < (unsigned)load.depth &&
                (load.per_connection == 0 || c->begun < load.per_connection)) {
             const struct request *r = &c->ring[(c->head + c->flying) % c->room];
@@ -191,6 +197,7 @@ static void finished(struct loop *l, struct conn *c)
 {
     struct thread *t = l->t;
     const struct request *r = &c->ring[c->head];
+    t->answered = true;
     if (c->result == ANSWER_BAD)
         t->errors++;
     if (c->result == ANSWER_MISS)
@@ -355,7 +362,7 @@ static void turns(struct loop *l)
         }
     }
     if (l->gone)
-        t->wrong = "the server is gone";
+        t->wrong = "the server is gone: it takes no connection";
     for (int i = 0; i < l->n; i++)
         lost(l, &l->all[i], l->all[i].flying + l->all[i].waiting);
     t->busy = t->busy < 0 ? busy(l) : t->busy;
@@ -371,6 +378,7 @@ static void first_answers(struct loop *l)
     turns(l);
     hdr_clear(t->late);
     before.wrong = t->wrong;
+    before.answered = t->answered;
     before.seed = t->seed;
     *t = before;
 }
@@ -385,18 +393,20 @@ void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at)
     l->t = t;
     l->n = n;
     prctl(PR_SET_TIMERSLACK, 1UL); /* arrivals are nearer than the 50 us that a wait is allowed to be late */
-    for (int i = 0; i < n; i++) {
-        l->all[i].number = i * load.threads + t->number;
-        opens(l, &l->all[i], true);
-    }
+    for (int i = 0; i < n; i++)
+        l->all[i] = (struct conn){.fd = -1, .number = i * load.threads + t->number};
+    for (int i = 0; i < n && opens(l, &l->all[i], true); i++)
+        ;
     first_answers(l);
     atomic_fetch_add_explicit(ready, 1, memory_order_release);               /* G0 */
     while ((t->start = atomic_load_explicit(at, memory_order_acquire)) == 0) /* G1 */
         usleep(200);
     t->end = t->start + (uint64_t)(load.duration * 1e9);
-    while (bench_now() < t->start)
+    while (t->wrong == NULL && bench_now() < t->start)
         bench_relax();
     turns(l);
+    if (t->wrong != NULL)
+        atomic_fetch_add_explicit(ready, 1, memory_order_relaxed); /* relaxed: a hint to wait no longer */
     for (int i = 0; i < n; i++) {
         closes(l, &l->all[i]);
         free(l->all[i].ring);

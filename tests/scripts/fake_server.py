@@ -5,7 +5,8 @@
     fake_server.py MODE SEEN [options that are not looked at]
 
 It writes what it has seen to the file SEEN when it ends. Modes: good; once (each connection is closed after an answer); deaf (no
-answer); broken (closed in the middle of an answer); nonsense; error (404); stall (one pause of 0.4 s); gone (it exits); memcached.
+answer); broken (closed in the middle of an answer); nonsense; error (404); stall (one pause of 0.4 s); gone (it exits); memcached;
+killed, stopped (by itself, at the fifth connection).
 """
 from __future__ import annotations
 
@@ -113,6 +114,8 @@ def main() -> int:
                 seen["connections"] += 1
                 if address[0] not in seen["addresses"]:
                     seen["addresses"].append(address[0])
+                if mode in ("killed", "stopped") and seen["connections"] == 5:
+                    os.kill(os.getpid(), signal.SIGKILL if mode == "killed" else signal.SIGSTOP)
             threading.Thread(target=serve, args=(mode, c, store), daemon=True).start()
     finally:
         with open(path, "w", encoding="utf-8") as out:

@@ -26,8 +26,8 @@ def wanted(what: str, good: object) -> None:
         faults.append(what)
 
 
-def run(program: str, *words: str, code: int = 0) -> dict[str, Any]:
-    command = [program, "--json", "--hist", "--warmup", "0", "--reps", "1", *words]
+def run(program: str, *words: str, code: int = 0, reps: int = 1) -> dict[str, Any]:
+    command = [program, "--json", "--hist", "--warmup", "0", "--reps", str(reps), *words]
     done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != code:
         faults.append(f"{' '.join(command)}: exit {done.returncode}, not {code}: {done.stderr.strip()} {done.stdout[-500:]}")
@@ -51,9 +51,9 @@ class Fake:
         self.program, self.path = program, Path(folder) / "seen"
         self.seen: dict[str, Any] = {}
 
-    def run(self, mode: str, *words: str, code: int = 0) -> dict[str, Any]:
+    def run(self, mode: str, *words: str, code: int = 0, reps: int = 1) -> dict[str, Any]:
         self.path.unlink(missing_ok=True)
-        said = run(self.program, "--server", f"{sys.executable} {FAKE} {mode} {self.path}", *words, code=code)
+        said = run(self.program, "--server", f"{sys.executable} {FAKE} {mode} {self.path}", *words, code=code, reps=reps)
         self.seen = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
         return said
 
@@ -108,7 +108,9 @@ def opened(fake: Fake) -> None:
 
 
 def wrong(fake: Fake) -> None:
-    said = fake.run("deaf", "--connections", "3", "--duration", "0.3", "--timeout", "0.5")
+    said = fake.run("deaf", "--connections", "3", "--duration", "0.3", "--timeout", "0.5", code=1, reps=3)
+    wanted(f"nothing answered: {said.get('message')}", said.get("status") == "invalid" and "wrong --protocol" in said["message"])
+    wanted("and not asked again", {s["rep"] for s in said.get("samples", [])} == {0})
     wanted(f"given up: {value(said, 'timeouts')}", value(said, "timeouts") == 3 and value(said, "throughput") == 0)
     wanted("for as long as they have waited", value(said, "latency_greatest") >= 0.5e9)
     said = fake.run("broken", "--connections", "3", "--duration", "1")
@@ -118,7 +120,18 @@ def wrong(fake: Fake) -> None:
     said = fake.run("error", "--duration", "0.2", "--connections", "1", code=1)
     wanted(f"errors alone: {said.get('message')}", said.get("status") == "invalid")
     said = fake.run("gone", "--duration", "0.5", "--connections", "2", code=1)
-    wanted(f"gone: {said.get('message')}", said.get("status") == "invalid")
+    wanted(f"gone: {said.get('message')}", said.get("status") == "invalid" and "ended with code 3 in repetition 1 of 1" in said["message"])
+    said = fake.run("deaf", "--protocol", "memcached", "--timeout", "0.5", code=1)
+    wanted(f"no key stored: {said.get('message')}", said.get("status") == "invalid" and "wrong --protocol" in said["message"])
+
+
+def ends(fake: Fake) -> None:
+    """The server is killed or stopped in the third repetition: what was measured in two is there, with what happened."""
+    for mode, says in (("killed", "was killed by signal 9 in repetition 3 of 4"), ("stopped", "nothing was answered in repetition 3 of 4")):
+        said = fake.run(mode, "--connections", "2", "--duration", "0.3", "--timeout", "1", code=1, reps=4)
+        wanted(f"{mode}: {said.get('message')}", said.get("status") == "invalid" and says in said["message"])
+        answered = {s["rep"] for s in said.get("samples", []) if s["metric"] == "throughput" and s["value"] > 0}
+        wanted(f"{mode}: what was measured before is kept: {answered}", answered == {0, 1})
 
 
 def memcached(fake: Fake) -> None:
@@ -167,6 +180,10 @@ def limited(program: str) -> None:
 
 
 def refuses(program: str) -> None:
+    for server in ("true", "echo"):     # neither is a server, and one says something
+        done = subprocess.run([program, "--server", server], env=ENV, capture_output=True, text=True, timeout=120, check=False)
+        wanted(f"{server}: {done.returncode} {done.stderr}", done.returncode == 2 and "before it named a port" in done.stderr
+               and len(done.stderr.splitlines()) == 1)
     for words in (("--duration", "1"), ("--server", "x", "--port", "1"), ("--server", "/no/such/program"),
                   ("--port", "9", "--writes", "0.1"), ("--port", "9", "--skew", "1"), ("--port", "9", "--arrivals", "pareto"),
                   ("--port", "9", "--protocol", "memcached", "--path", "/"), ("--port", "9", "--scheduler", "fifo"),
@@ -188,6 +205,7 @@ def main() -> int:
         closed(fake)
         opened(fake)
         wrong(fake)
+        ends(fake)
         memcached(fake)
     ours(program, servers)
     limited(program)
