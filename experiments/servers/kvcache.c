@@ -173,7 +173,8 @@ static void *start(struct bench *b)
 {
     size_t memory = (size_t)bench_int(b, "memory") << 20, item = (size_t)bench_int(b, "item");
     if (memory / 4 < item)
-        bench_die(b, BENCH_USAGE, "--memory must be at least four times --item");
+        bench_die(b, BENCH_USAGE, "--memory must be at least four times --item, which is %zu B here: %zu MiB", item,
+                  (4 * item + (1 << 20) - 1) >> 20);
     store = kv_new(memory, item);
     if (store == NULL)
         bench_die(b, BENCH_INTERNAL, "no memory");
@@ -216,8 +217,8 @@ static void close_one(void *one)
 }
 
 static const struct bench_option own[] = {
-    {"memory", BENCH_INT, "64", 1, 1048576, NULL, "MiB", "for all entries, and the tables that find them", NULL, 0, 0,
-     false},
+    {"memory", BENCH_INT, "64", 1, 1048576, NULL, "MiB",
+     "for all entries, and the tables that find them; four times --item at least", NULL, 0, 0, false},
     {"item", BENCH_INT, "1048576", 1024, 134217728, NULL, "B",
      "the largest, with its key, as memcached's -I counts it", NULL, 0, 0, false},
 };

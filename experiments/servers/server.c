@@ -269,12 +269,15 @@ int main(int argc, char **argv)
         memcpy(own + COMMON + front.n, service.own, service.n * sizeof *own);
     snprintf(name, sizeof name, "%s%s", service.name, front.suffix);
     snprintf(about, sizeof about, "%s, %s; until SIGTERM or SIGINT", service.about, front.about);
-    b = (struct bench){.program = name,
-                       .about = about,
-                       .clock = "cpu: processor time of the server from its start to its end, for each request",
-                       .takes = front.takes,
-                       .own = own,
-                       .n = COMMON + front.n + service.n};
+    b = (struct bench){
+        .program = name,
+        .about = about,
+        .clock =
+            "cpu: processor time of the server from its start to its end, for each request; that is one repetition, "
+            "whatever --warmup and --reps are, and has no histogram",
+        .takes = front.takes,
+        .own = own,
+        .n = COMMON + front.n + service.n};
     bench_start(&b, argc, argv);
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);

@@ -18,7 +18,8 @@ import (
 
 const program = "httpd-go"
 const about = "a server of HTTP/1.1, a goroutine a connection (net/http); until SIGTERM or SIGINT"
-const clock = "cpu: processor time of the server from its start to its end, for each request"
+const clock = "cpu: processor time of the server from its start to its end, for each request; that is one repetition, " +
+	"whatever --warmup and --reps are, and has no histogram"
 const histogram = ""
 const differs = "net/http: a Date in each answer, every field parsed; garbage collected"
 

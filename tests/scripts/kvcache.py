@@ -235,6 +235,9 @@ def refuses() -> None:
     for words in (("--memory", "0"), ("--memory", "3"), ("--item", "1000"), ("--item", "x"), ("--memory", "4", "--item", "1048577")):
         done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=20, check=False)
         wanted(f"{words}: {done.returncode} {done.stderr}", (done.returncode, len(done.stderr.splitlines())) == (2, 1))
+    wanted(f"how much is enough: {done.stderr}", "5 MiB" in done.stderr)
+    done = subprocess.run([*program, "--help"], capture_output=True, text=True, timeout=20, check=False)
+    wanted(f"the help says so before: {done.stdout}", "four times --item" in done.stdout)
 
 
 def main() -> int:

@@ -388,6 +388,8 @@ def refuses() -> None:
         done = subprocess.run([*program, *words], env=ENV, capture_output=True, text=True, timeout=120, check=False)
         wanted(f"{words}: {done.returncode} {done.stderr}", (done.returncode, len(done.stderr.splitlines())) == (code, 1))
     taken.close()
+    done = subprocess.run([*program, "--help"], env=ENV, capture_output=True, text=True, timeout=120, check=False)
+    wanted(f"the help says what has no effect: {done.stdout}", "whatever --warmup and --reps" in done.stdout)
 
 
 def one(folder: Path) -> None:
