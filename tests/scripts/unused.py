@@ -30,7 +30,7 @@ WAYS = {"more_ready", "more_next", "more_full", "other_next", "global_ready", "g
 FEW, MANY = 1000, 21000
 TESTS = {"yield": 2, "spawn": 4, "wait": 2}  # scheduling points of an operation: calls of ready() and of next()
 TEST = 4                                     # two loads, a compare and a jump
-NOISE = 0.5                                  # of what is not the operations, in this many
+NOISE = 0.95                                 # less than an instruction: of what is not the operations, and of chance (multiq)
 
 
 def functions(program: str) -> set[str]:
