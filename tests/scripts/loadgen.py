@@ -99,10 +99,11 @@ def opened(fake: Fake) -> None:
     said = fake.run("stall", "--duration", "1.5", "--connections", "4")
     late = sum(n for low, _high, n in said["hist"]["latency"]["buckets"] if low > 200e6)
     wanted(f"closed load does not see it: {late}", 1 <= late <= 20)
-    said = fake.run("good", "--rate", "1e5", "--duration", "0.5", "--connections", "2", "--timeout", "0.5")
+    # No program in Python answers that many.
+    said = fake.run("good", "--rate", "1e6", "--duration", "0.2", "--connections", "2", "--timeout", "0.5")
     wanted(f"fallen behind: {said.get('status')}", said.get("status") == "saturated")
     n = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"])
-    wanted(f"what was never answered is in the latencies: {n}, {value(said, 'timeouts')}", 45000 < n < 55000 and value(said, "timeouts") > 0)
+    wanted(f"what was never answered is in the latencies: {n}, {value(said, 'timeouts')}", 180000 < n < 220000 and value(said, "timeouts") > 0)
     said = fake.run("good", "--rate", "500", "--skew", "2", "--connections", "50", "--duration", "0.5")
     wanted("skewed: some connections have nothing to do, and are there", fake.seen["connections"] == 50)
 
