@@ -11,6 +11,8 @@ enum { URING_BUFFERS = 1024, URING_BUFFER = 2048, URING_GROUP = 0 };
 struct uring_buffer {
     struct tn_got got; /* first */
     struct uring *of;
+    _Atomic(bool)
+        given; /* the kernel orders this before what it receives; said to who checks that, and sees no kernel */
     char bytes[];
 };
 
@@ -25,6 +27,7 @@ static struct uring_buffer *uring_buffer_at(struct uring *r, unsigned i)
 static void uring_give(struct uring *r, struct uring_buffer *b)
 {
     unsigned i = (unsigned)(((char *)b - r->buffers) / URING_BUFFER);
+    atomic_store_explicit(&b->given, true, memory_order_release); /* UB0 release */
     tn_spinlock_lock(&r->lock);
     io_uring_buf_ring_add(r->given, b->bytes, URING_BYTES, (unsigned short)i, URING_BUFFERS - 1, 0);
     io_uring_buf_ring_advance(r->given, 1);
@@ -167,6 +170,7 @@ static void uring_received(struct uring *r, const struct io_uring_cqe *cqe, stru
     struct tn_got *got = NULL;
     if ((cqe->flags & IORING_CQE_F_BUFFER) != 0) {
         struct uring_buffer *b = uring_buffer_at(r, cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+        (void)atomic_load_explicit(&b->given, memory_order_acquire); /* UB0 acquire */
         b->got.gone = uring_buffer_gone;
         got = &b->got;
         if (cqe->res <= 0) {
