@@ -206,10 +206,11 @@ int io_close(int fd, int (*close)(int fd))
     /* relaxed: under the lock. Also if nobody has used it: who begins to just now would know it, and the next owner's not */
     atomic_store_explicit(&d->known, known_as(IO_CLOSING), memory_order_relaxed);
     tn_tokenlock_unlock(&d->lock);
-    if (used)
+    if (used) {
         ways_end(d);
-    for (unsigned i = 0; i < TN_WAYS && used; i++)
-        tn_way_await(&d->way[i]);
+        for (unsigned i = 0; i < TN_WAYS; i++)
+            tn_way_await(&d->way[i]);
+    }
     int rc = close(fd), err = errno;
     tn_tokenlock_lock(&d->lock, tn_process());
     atomic_store_explicit(&d->known, known_as(IO_UNKNOWN), memory_order_relaxed); /* relaxed: under the lock */

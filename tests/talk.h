@@ -98,6 +98,19 @@ static inline void mutate(struct text *t, uint64_t *state, const struct bit *bit
     }
 }
 
+/* One to `most` of what was sent, damaged in up to nine places. */
+static inline struct text damaged(uint64_t *state, size_t most, const struct bit *bits, size_t n_bits)
+{
+    struct text t = {NULL, 0, 0};
+    for (size_t n = 1 + harness_random(state) % most; n > 0; n--) {
+        const struct text *one = &corpus[harness_random(state) % corpus_n];
+        add(&t, one->at, one->size);
+    }
+    for (size_t n = harness_random(state) % 10; n > 0; n--)
+        mutate(&t, state, bits, n_bits);
+    return t;
+}
+
 /* All of it on a service of its own, in pieces of 1 to `piece` bytes. */
 static inline struct text fed(const struct text *t, size_t piece, uint64_t state, bool *closed)
 {

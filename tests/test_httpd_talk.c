@@ -141,13 +141,7 @@ static void test_fuzz(void)
         if (!harness_round(seed + (uint64_t)round))
             break;
         uint64_t state = seed + (uint64_t)round;
-        struct text t = {NULL, 0, 0};
-        for (size_t n = 1 + harness_random(&state) % 6; n > 0; n--) {
-            const struct text *one = &corpus[harness_random(&state) % corpus_n];
-            add(&t, one->at, one->size);
-        }
-        for (size_t n = harness_random(&state) % 10; n > 0; n--)
-            mutate(&t, &state, bits, sizeof bits / sizeof *bits);
+        struct text t = damaged(&state, 6, bits, sizeof bits / sizeof *bits);
         bool closed, was;
         struct text whole = fed(&t, SIZE_MAX, 0, &was), other = fed(&t, pieces[round % 3], state, &closed);
         without_last_error(&whole);

@@ -11,8 +11,7 @@ enum { URING_BUFFERS = 1024, URING_BUFFER = 2048, URING_GROUP = 0 };
 struct uring_buffer {
     struct tn_got got; /* first */
     struct uring *of;
-    _Atomic(bool)
-        given; /* the kernel orders this before what it receives; said to who checks that, and sees no kernel */
+    _Atomic(bool) given; /* before what is received there: the kernel orders that, and who checks sees no kernel */
     char bytes[];
 };
 
