@@ -43,8 +43,9 @@ class Checkpoint(Checking):
 
     def test_who_waits(self) -> None:
         """Cut short after each execution, so with threads that wait: in whole, in parts, and in shards."""
-        for name in ("either", "ring"):
-            file, point = str(ROOT / "tests" / "check" / f"{name}.c"), str(self.at / name)
+        for path in ("tests/check/either.c", "tests/check/ring.c", "dscheck/mutants/wakes.c", "dscheck/mutants/exchanged.c"):
+            file, name = str(ROOT / path), Path(path).stem
+            point = str(self.at / name)
             whole = self.run_check(file)[1]
             part = self.run_check(file, "--checkpoint", point, "--budget", "1")
             for _ in range(whole["executions"] + 1):
