@@ -81,7 +81,7 @@ static void test_answers(void)
                 says(name, &sent, line[1] == ' ' ? line + 2 : "", cut);
         }
     }
-    CHECK(conversations >= 40);
+    CHECK(conversations >= 60);
     fclose(f);
     drop(&sent);
     service.stop(NULL, NULL);
@@ -105,7 +105,8 @@ static const struct bit bits[] = {{"\r\n", 2},
                                   {"-1", 2},
                                   {"Connection: close\r\n", 19},
                                   {"Upgrade: x\r\nConnection: upgrade\r\n", 33},
-                                  {"HEAD /plaintext HTTP/1.1\r\n\r\n", 28},
+                                  {"HEAD /plaintext HTTP/1.1\r\nHost: a\r\n\r\n", 37},
+                                  {"Host: a\r\n", 9},
                                   {"5\r\nabcde\r\n0\r\n\r\n", 15},
                                   {"\x80", 1}};
 
@@ -114,18 +115,19 @@ static int shown(const struct text *t)
     return t->size < 900 ? (int)t->size : 900;
 }
 
-/* Which of two things is wrong with a head, that it is too large or what comes behind that, may hang on how it was cut: the parser
+/* Which of several things is wrong with a head, that it is too large or what comes behind that, may hang on how it was cut: the parser
  * counts at the end of what it is shown. */
 static void without_last_error(struct text *t)
 {
-    static const char *const last[] = {"400 Bad Request", "431 Request Header Fields Too Large"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const last[] = {"400 Bad Request", "431 Request Header Fields Too Large",
+                                       "505 HTTP Version Not Supported"};
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
         size_t n = strlen(last[i]);
         if (t->size < n || memcmp(t->at + t->size - n, last[i], n) != 0)
             continue;
         do
             t->size--;
-        while (t->size > 0 && memcmp(t->at + t->size, "HTTP/1.1 4", 10) != 0);
+        while (t->size > 0 && memcmp(t->at + t->size, "HTTP/1.1 ", 9) != 0);
         return;
     }
 }
@@ -136,7 +138,7 @@ static void test_fuzz(void)
     static const size_t pieces[] = {1, 7, 300};
     uint64_t seed = harness_seed();
     read_corpus(recording);
-    CHECK(corpus_n >= 40);
+    CHECK(corpus_n >= 60);
     for (int round = 0; round < 3000; round++) {
         if (!harness_round(seed + (uint64_t)round))
             break;

@@ -178,6 +178,9 @@ def lying(server: Server) -> None:
     for request, status in ((b"nonsense\r\n\r\n", 400), (b"\x00" * 100, 400),
                             (get("/plaintext", "Content-Length: 3\r\nContent-Length: 4\r\n", "POST") + b"123", 400),
                             (get("/plaintext", "Content-Length: -1\r\n"), 400),
+                            (b"GET /plaintext HTTP/1.1\r\n\r\n", 400), (get("/plaintext", "Host: b\r\n"), 400),
+                            (get("/plaintext", "X : a\r\n"), 400), (get("/plaintext", version="1.2"), 505),
+                            (get("/plaintext", version="2.0"), 505), (b"GET /plaintext\r\n\r\n", 505),
                             (get("/plaintext", "Content-Length: 99999999999999999999\r\n"), 400),
                             (get("/plaintext", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", "POST"), 400),
                             (get("/plaintext", "Transfer-Encoding: chunked\r\n", "POST") + b"zz\r\n", 400),
@@ -358,7 +361,8 @@ def impatient(folder: Path) -> None:
 
 
 def short_of_descriptors(folder: Path) -> None:
-    server = Server("--files", str(folder), files=48 if "--copies" not in program else 28)
+    # Patience: each round of looking below may take 8 s, in which who was served is silent.
+    server = Server("--files", str(folder), "--patience", "600", files=48 if "--copies" not in program else 28)
     there = [Client(server, 0.1).sends(PLAIN) for _ in range(80)]
     served: list[Client] = []
     until = time.monotonic() + 120
