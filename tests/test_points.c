@@ -2,17 +2,15 @@
  *
  * Which calls are cancellation points, and which are not: each function of the public headers has its place in one of
  * three lists here and, if it can wait, in the table of docs/groups.md; and each that can wait is called by a member
- * whose group is cancelled.
+ * whose group is cancelled, and by one that lies in a group whose deadline comes. (Those of tenter_io.h: test_io_points.c.)
  *
  *     test_points GROUPS.MD HEADER...
  */
 #include "sync.h"
 
+#include "points.h"
 #include "tenter_channel.h"
 #include "tenter_group.h"
-
-#include <ctype.h>
-#include <stdio.h>
 
 static tn_mutex held, mutex;
 static tn_local_mutex local_held;
@@ -315,17 +313,21 @@ static const char others[] =
 
 /* ---- what they do ---- */
 
+/* How a member is told: before it calls (then no wait of it begins); while it waits; or by the deadline of the group around
+ * its own, which it inherits. */
+enum way { BEFORE, MEANWHILE, LATE, WAYS };
+static enum way way;
 static _Atomic(int) began, ended;
 
 static void *calls(void *row)
 {
     const struct row *r = row;
-    while (tn_cancelled() == 0) /* the group is cancelled before the call: no wait of it begins */
+    while ((way == BEFORE || r->kind != POINT) && tn_cancelled() == 0)
         tn_yield();
     atomic_store(&began, 1);
     int rc = r->call();
-    if (!CHECK_EQUAL(rc, r->kind == POINT ? ECANCELED : 0))
-        harness_note("%s", r->name);
+    if (!CHECK_EQUAL(rc, r->kind != POINT ? 0 : way == LATE ? ETIMEDOUT : ECANCELED))
+        harness_note("%s, way %d", r->name, way);
     atomic_store(&ended, 1);
     return NULL;
 }
@@ -357,6 +359,16 @@ static tn_fibre *start(tn_cluster *cluster, tn_group *g, void *(*fn)(void *), vo
     return f;
 }
 
+/* A member that opens a group of its own, without a deadline. */
+static void *nests(void *row)
+{
+    tn_group within;
+    tn_group_open(&within, TN_FOREVER);
+    start(tn_cluster_self(), &within, calls, row);
+    CHECK_EQUAL(tn_group_close(&within), way == LATE ? 0 : ECANCELED);
+    return NULL;
+}
+
 static void one(const struct row *r)
 {
     tn_group g;
@@ -380,9 +392,14 @@ static void one(const struct row *r)
     other = start(second, NULL, until_let_go, NULL);
     start(second, &group, until_let_go, NULL);
     CHECK(EVENTUALLY(atomic_load(&there) == 5)); /* each has what it is to have */
-    tn_group_open(&g, TN_FOREVER);
-    tn_fibre *f = start(first, &g, calls, (void *)(uintptr_t)r);
-    tn_group_cancel(&g);
+    tn_group_open(&g, way == LATE ? tn_now() + 3000000 : TN_FOREVER);
+    tn_fibre *f = start(first, &g, way == LATE ? nests : calls, (void *)(uintptr_t)r);
+    if (way == MEANWHILE && r->kind == POINT) {
+        CHECK(EVENTUALLY(atomic_load(&began) == 1));
+        nap_us(500); /* as a rule it waits */
+    }
+    if (way != LATE)
+        tn_group_cancel(&g);
     CHECK(EVENTUALLY(atomic_load(&began) == 1));
     if (r->kind == HELD_UP) {
         nap_us(3000);
@@ -394,7 +411,7 @@ static void one(const struct row *r)
         harness_note("%s is not told", r->name);
     atomic_store(&let_go, 1);
     CHECK_EQUAL(tn_join(f, NULL), 0);
-    CHECK_EQUAL(tn_group_close(&g), ECANCELED);
+    CHECK_EQUAL(tn_group_close(&g), way == LATE ? 0 : ECANCELED);
     CHECK_EQUAL(tn_join(in_local, NULL), 0);
     CHECK_EQUAL(tn_join(has, NULL), 0);
     CHECK_EQUAL(tn_join(does, NULL), 0);
@@ -405,40 +422,22 @@ static void one(const struct row *r)
 
 static void test_rows(void)
 {
-    for (size_t i = 0; i < ROWS; i++) {
+    for (size_t i = 0; i < ROWS * WAYS; i++) {
+        const struct row *r = &rows[i / WAYS];
         struct tn_config c = with(1, "fifo:layout=global:full=refuse:capacity=16");
+        way = (enum way)(i % WAYS);
+        if (way == MEANWHILE && r->kind != POINT)
+            continue; /* it is no other way */
         c.slots = 1;
         CHECK_EQUAL(tn_start(&rt, &c), 0);
         c.scheduler = "fifo";
         CHECK_EQUAL(tn_cluster_create(rt, &c, &second), 0);
-        one(&rows[i]);
+        one(r);
         CHECK_EQUAL(tn_stop(rt), 0);
     }
 }
 
 /* ---- each has its place ---- */
-
-static const char *const *files;
-static int n_files;
-
-static void each_function(const char *file, void (*fn)(const char *name))
-{
-    char line[512];
-    FILE *in = fopen(file, "r");
-    if (!CHECK(in != NULL))
-        return;
-    while (fgets(line, sizeof line, in) != NULL) {
-        char *at = strncmp(line, "TN_API ", 7) == 0 ? line : NULL, *open = at != NULL ? strchr(at, '(') : NULL;
-        if (open == NULL || strstr(line, "TN_API extern") != NULL)
-            continue;
-        char *name = open;
-        while (name > line && (isalnum((unsigned char)name[-1]) || name[-1] == '_'))
-            name--;
-        *open = '\0';
-        fn(name);
-    }
-    fclose(in);
-}
 
 static const struct row *row_of(const char *name)
 {
@@ -459,20 +458,6 @@ static void has_place(const char *name)
     functions++;
 }
 
-/* Is `name` in the table of docs/groups.md, on a line that begins so? */
-static bool said(const char *name, const char *begin)
-{
-    char line[2048], word[80];
-    bool found = false;
-    FILE *in = fopen(files[0], "r");
-    snprintf(word, sizeof word, "`%s`", name);
-    while (in != NULL && fgets(line, sizeof line, in) != NULL)
-        found = found || (strncmp(line, begin, strlen(begin)) == 0 && strstr(line, word) != NULL);
-    if (in != NULL)
-        fclose(in);
-    return found;
-}
-
 static void test_places(void)
 {
     static const char *const begins[] = {[POINT] = "| yes |", [HELD_UP] = "| no |", [TURN] = "| no |"};
@@ -490,7 +475,6 @@ int main(int argc, char **argv)
         {"each function has its place", test_places},
         {"what is a point, and what is none", test_rows},
     };
-    files = (const char *const *)(argv + 1);
-    n_files = argc - 1;
+    points_files(argc - 1, argv + 1);
     return HARNESS_RUN("points", tests);
 }
