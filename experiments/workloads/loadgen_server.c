@@ -98,6 +98,73 @@ static int code_of(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) : BENCH_INTERNAL;
 }
 
+/* ---- how long it may take ---- */
+
+#define STEP \
+    50000000u /* ns, of which a longer one counts as one: who was stopped with the server has not waited for it */
+
+static uint64_t patience(void)
+{
+    return (uint64_t)((10 + load.timeout) * 1e9);
+}
+
+/* One step at most, until there is something to be read. */
+static bool waits(int from, uint64_t *left)
+{
+    uint64_t began = bench_now();
+    struct pollfd p = {.fd = from, .events = POLLIN};
+    bool ready = poll(&p, from >= 0, STEP / 1000000) > 0;
+    uint64_t step = bench_now() - began;
+    step = step < STEP ? step : STEP;
+    *left -= step < *left ? step : *left;
+    return ready;
+}
+
+/* As read does, while there is time left. -1: there is none. */
+static ssize_t reads(int from, char *to, size_t n, uint64_t *left)
+{
+    while (*left > 0)
+        if (waits(from, left))
+            return read(from, to, n);
+    return -1;
+}
+
+/* False: it has not. */
+static bool has_ended(pid_t pid, int *status, uint64_t *left)
+{
+    pid_t who;
+    while ((who = waitpid(pid, status, WNOHANG)) == 0 && *left > 0)
+        waits(-1, left);
+    return who != 0;
+}
+
+/* Calls what(pid) for all its children and it. */
+static double over_all(pid_t pid, double (*what)(pid_t))
+{
+    char path[64];
+    double sum = 0;
+    int other;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    FILE *f = fopen(path, "r");
+    while (f != NULL && fscanf(f, "%d", &other) == 1)
+        sum += over_all(other, what);
+    if (f != NULL)
+        fclose(f);
+    return sum + what(pid);
+}
+
+static double kills(pid_t pid)
+{
+    return kill(pid, SIGKILL);
+}
+
+static _Noreturn void takes_too_long(struct bench *b, pid_t pid, int code, const char *name, const char *what)
+{
+    over_all(pid, kills);
+    ending_of(pid);
+    bench_die(b, code, "--server %s: for %g s it has %s; is it a server?", name, 10 + load.timeout, what);
+}
+
 /* "was killed by signal 9". */
 static const char *in_words(int status)
 {
@@ -113,17 +180,19 @@ static const char *in_words(int status)
 static void described(struct bench *b, char **with)
 {
     static char text[65536];
-    int ends[2];
+    int ends[2], status;
     size_t n = 0;
-    ssize_t some;
+    ssize_t some = 1;
+    uint64_t left = patience();
     if (pipe2(ends, O_CLOEXEC) != 0)
         bench_die(b, BENCH_INTERNAL, "no pipe");
     pid_t pid = child(b, with, "--print-config", ends[1], 2);
     close(ends[1]);
-    while (n < sizeof text - 1 && (some = read(ends[0], text + n, sizeof text - 1 - n)) > 0)
+    while (n < sizeof text - 1 && (some = reads(ends[0], text + n, sizeof text - 1 - n, &left)) > 0)
         n += (size_t)some;
     close(ends[0]);
-    int status = ending_of(pid);
+    if (some < 0 || !has_ended(pid, &status, &left))
+        takes_too_long(b, pid, BENCH_USAGE, with[0], "not said what it is (--print-config)");
     if (WIFEXITED(status) && status != 0) /* it has said why */
         exit(code_of(status));
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
@@ -144,21 +213,22 @@ static void gone(void)
     quota_end();
 }
 
-/* The next line of what it writes. False: there is none. */
-static bool line_of(char *line, size_t room)
+/* The next line of what it writes. False: there is none; or there is no time left. */
+static bool line_of(char *line, size_t room, uint64_t *left)
 {
     size_t n = 0;
-    while (n < room - 1 && read(said, line + n, 1) == 1 && line[n++] != '\n')
+    while (n < room - 1 && reads(said, line + n, 1, left) == 1 && line[n++] != '\n')
         ;
     line[n] = '\0';
-    return n > 0;
+    return n > 0 && *left > 0;
 }
 
 int server_start(struct bench *b)
 {
     static const char mark[] = "listening at 127.0.0.1:";
     char *with[WORDS], line[512];
-    int ends[2], nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int ends[2], status, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    uint64_t left = patience();
     if (bench_text(b, "server") == NULL) {
         bench_binary_peer(b, "loadgen", "", "\"differs\": \"a server that was there already\"");
         return (int)bench_int(b, "port");
@@ -178,34 +248,21 @@ int server_start(struct bench *b)
     close(ends[1]);
     close(nowhere);
     said = ends[0];
-    while (line_of(line, sizeof line)) {
+    while (line_of(line, sizeof line, &left)) {
         const char *at = strstr(line, mark);
         if (at != NULL)
             return atoi(at + sizeof mark - 1);
         fputs(line, stderr);
     }
-    int status = ending_of(server);
+    pid_t pid = server;
     server = -1;
+    if (left == 0 || !has_ended(pid, &status, &left))
+        takes_too_long(b, pid, BENCH_INTERNAL, with[0], "not named a port (\"listening at 127.0.0.1:PORT\")");
     bench_die(b, status != 0 ? code_of(status) : BENCH_INTERNAL, "the server %s %s before it named a port", with[0],
               in_words(status));
 }
 
 /* ---- what it costs ---- */
-
-/* Calls what(pid) for all its children and it. */
-static double over_all(pid_t pid, double (*what)(pid_t))
-{
-    char path[64];
-    double sum = 0;
-    int other;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    FILE *f = fopen(path, "r");
-    while (f != NULL && fscanf(f, "%d", &other) == 1)
-        sum += over_all(other, what);
-    if (f != NULL)
-        fclose(f);
-    return sum + what(pid);
-}
 
 static double cpu_of(pid_t pid)
 {
@@ -272,11 +329,6 @@ bool server_lost(struct bench *b, double seconds)
     else
         bench_invalid(b, "the server %s in repetition %d of %d", in_words(how), load.rep + 1, bench_reps(b));
     return true;
-}
-
-static double kills(pid_t pid)
-{
-    return kill(pid, SIGKILL);
 }
 
 bool server_end(struct bench *b)

@@ -6,7 +6,8 @@
 
 It writes what it has seen to the file SEEN when it ends. Modes: good; once (each connection is closed after an answer); deaf (no
 answer); broken (closed in the middle of an answer); nonsense; error (404); stall (one pause of 0.4 s); gone (it exits); memcached;
-killed, stopped (by itself, at the fifth connection).
+killed, stopped (by itself, at the fifth connection); and of which it is no server: mute (says nothing of itself, nor ends), nameless (so too, but
+says what it is), chatty (and something else, for ever).
 """
 from __future__ import annotations
 
@@ -99,6 +100,11 @@ def serve(mode: str, c: socket.socket, store: dict[bytes, bytes]) -> None:
 
 def main() -> int:
     mode, path = sys.argv[1:3]
+    if mode in ("mute", "nameless", "chatty") and (mode == "mute" or "--print-config" not in sys.argv):
+        while True:
+            time.sleep(0.001)
+            if mode == "chatty":
+                print("chatty", file=sys.stderr, flush=True)
     if "--print-config" in sys.argv:
         print(json.dumps({"runtime": "fake", "version": mode, "words": sys.argv[3:], "id": "x"}))
         return 0

@@ -135,6 +135,34 @@ def ends(fake: Fake) -> None:
         wanted(f"{mode}: what was measured before is kept: {answered}", answered == {0, 1})
 
 
+def no_servers(program: str) -> None:
+    """What never says what it is, or its port, is not waited for for ever, and is gone then."""
+    asked = []
+    for mode, code, says in (("mute", 2, "not said what it is"), ("nameless", 99, "not named a port"), ("chatty", 99, "not named a port")):
+        mark = f"/no/such/place/{os.getpid()}-{mode}"
+        command = [program, "--server", f"{sys.executable} {FAKE} {mode} {mark}", "--timeout", "0.2"]
+        # pylint: disable-next=consider-using-with
+        asked.append((mode, mark, code, says, subprocess.Popen(command, env=ENV, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)))
+    for mode, mark, code, says, process in asked:
+        try:
+            out, err = process.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            wanted(f"{mode}: still waited for", False)
+        lines = [line for line in err.splitlines() if line != "chatty"]
+        wanted(f"{mode}: {process.returncode} {out} {lines}", process.returncode == code and out == "" and len(lines) == 1 and says in lines[0])
+        left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in text_of(p)]
+        wanted(f"{mode}: left behind: {left}", not left)
+
+
+def text_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:     # it has ended
+        return b""
+
+
 def memcached(fake: Fake) -> None:
     said = fake.run("memcached", "--protocol", "memcached", "--keys", "100", "--connections", "3", "--duration", "0.5",
                     "--sizes", "etc", "--writes", "0.3", "--depth", "4", "--key-skew", "1")
@@ -210,6 +238,7 @@ def main() -> int:
         memcached(fake)
     ours(program, servers)
     limited(program)
+    no_servers(program)
     refuses(program)
     print("\n".join(faults) or "loadgen: ok")
     return 1 if faults else 0
