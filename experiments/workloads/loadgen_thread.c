@@ -336,7 +336,8 @@ static void turns(struct loop *l)
     l->now = bench_now();
     for (int i = 0; i < l->n; i++)
         pump(l, &l->all[i]);
-    while (!l->gone && t->wrong == NULL && l->now < over && (l->now < t->end || l->outstanding > 0)) {
+    /* Also where we have slept over the end: what was due before it is asked. */
+    while (!l->gone && t->wrong == NULL && l->now < over && (l->now < t->end || l->outstanding > 0 || due < t->end)) {
         if (load.rate > 0)
             due = offers(l, due);
         if (t->busy < 0 && l->now >= t->end)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,20 @@ def opened(fake: Fake) -> None:
     wanted(f"what was never answered is in the latencies: {n}, {value(said, 'timeouts')}", 180000 < n < 220000 and value(said, "timeouts") > 0)
     said = fake.run("good", "--rate", "500", "--skew", "2", "--connections", "50", "--duration", "0.5")
     wanted("skewed: some connections have nothing to do, and are there", fake.seen["connections"] == 50)
+
+
+def held_up(fake: Fake) -> None:
+    """The generator is stopped, and goes on when it should have ended: what was due meanwhile is asked, late, and counted."""
+    command = [fake.program, "--json", "--hist", "--warmup", "0", "--reps", "1", "--rate", "500", "--duration", "2", "--arrivals", "constant",
+               "--connections", "4", "--timeout", "60", "--server", f"{sys.executable} {FAKE} good {fake.path}"]
+    with subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE) as process:
+        time.sleep(1)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)
+        process.send_signal(signal.SIGCONT)
+        said = json.loads(process.communicate(timeout=120)[0])
+    n = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"])
+    wanted(f"held up: 1000 arrivals, not {n}", 990 <= n <= 1000)
 
 
 def wrong(fake: Fake) -> None:
@@ -233,6 +249,7 @@ def main() -> int:
         fake = Fake(program, folder)
         closed(fake)
         opened(fake)
+        held_up(fake)
         wrong(fake)
         ends(fake)
         memcached(fake)
