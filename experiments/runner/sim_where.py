@@ -41,13 +41,17 @@ def metrics(sim: dict[str, Any] | None) -> list[dict[str, Any]]:
 # -- names of lines -------------------------------------------------------------------------------
 
 def fields(program: Path, places: list[tuple[int, int]]) -> list[str | None]:
-    """Of each (pc, address) what the code there accesses, as `struct cluster.hungry, core/idle.h:259`; None: unknown."""
+    """Of each (pc, address) what the code there accesses, as `struct cluster.hungry, core/idle.h:259`; None: unknown.
+    Empty where gdb did not answer in time: a machine that is busy, or was halted, ends no run."""
     asked = " ".join(f"{pc}:{at}" for pc, at in places if pc)
     if not asked or shutil.which("gdb") is None:
         return [None] * len(places)
     env = {**os.environ, "FIELDS": asked, "ROOT": str(ROOT), "DEBUGINFOD_URLS": ""}
-    done = subprocess.run(["gdb", "-nx", "-batch", "-x", str(ROOT / "tools/gdb/fields.py"), str(program)], env=env,
-                          capture_output=True, text=True, check=False, timeout=120)
+    try:
+        done = subprocess.run(["gdb", "-nx", "-batch", "-x", str(ROOT / "tools/gdb/fields.py"), str(program)], env=env,
+                              capture_output=True, text=True, check=False, timeout=120)
+    except subprocess.TimeoutExpired:
+        return []
     try:
         said: dict[str, dict[str, str | None]] = json.loads(done.stdout.strip().splitlines()[-1])
     except (ValueError, IndexError):
@@ -73,7 +77,7 @@ def name_record(said: dict[str, Any], program: Path) -> None:
         _asked.update(zip([(program, *p) for p in new], fields(program, new)))
     for line in lines:
         line["field"] = None if "arena of malloc" in line["line"] else \
-            _asked[program, line["pc"], line["at"]]
+            _asked.get((program, line["pc"], line["at"]))
 
 
 def name_text(text: str, where: dict[str, Any], program: Path) -> str:

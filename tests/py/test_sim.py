@@ -198,6 +198,21 @@ class Where(unittest.TestCase):
         with mock.patch.object(sim_where.shutil, "which", lambda name: None):
             self.assertEqual(sim_where.fields(Path("x"), [(1, 2), (3, 4)]), [None, None])
 
+    def test_gdb_takes_too_long(self) -> None:
+        """It ends no run; the fields are unknown, and asked for again with the next record."""
+        said = {"sim": {"lines": [{"line": "a", "pc": 1, "at": 2}]}}
+        late = subprocess.TimeoutExpired("gdb", 120)
+        answer = subprocess.CompletedProcess([], 0, '{"1:2": {"field": "struct s.f"}}')
+        with mock.patch.object(sim_where.shutil, "which", lambda name: name), \
+                mock.patch.object(sim_where.subprocess, "run", side_effect=[late, late, answer]) as run:
+            sim_where.name_record(said, Path("late"))
+            self.assertIsNone(said["sim"]["lines"][0]["field"])
+            where = {"lines": [[1, 2]]}
+            self.assertEqual(sim_where.name_text("  7 transfers, waited 1", where, Path("late")), "  7 transfers, waited 1")
+            sim_where.name_record(said, Path("late"))
+            self.assertEqual(said["sim"]["lines"][0]["field"], "struct s.f")
+            self.assertEqual(run.call_count, 3)
+
 
 class Runs(unittest.TestCase):
     """One build for each module; then invocations of milliseconds."""
