@@ -122,7 +122,8 @@ static inline int tn_way_wait(struct tn_way *w, uint32_t generation, tn_time dea
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
     if (tn_way_generation(w) != generation || l->state != 0) {
         int rc = tn_way_generation(w) != generation ? ECANCELED : 0;
-        l->state = 0;
+        if (rc == 0)
+            l->state = 0; /* else it is the next owner's */
         tn_waitlist_unlock(l);
         return rc;
     }
