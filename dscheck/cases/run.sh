@@ -87,8 +87,8 @@ for patch in "$here"/twins/*.patch; do
     mkdir -p "$copy/core" "$copy/io/pollers" "$copy/dscheck/cases/large"
     cp -R "$root/schedulers" "$copy/"
     cp -R "$root/core/queues" "$root/core/sync" "$root/core/"*.h "$copy/core/"
-    cp "$root/io/"*.h "$copy/io/"
-    cp "$root/io/pollers/"*.h "$copy/io/pollers/"
+    cp "$root/io/"*.[ch] "$copy/io/"
+    cp "$root/io/pollers/"*.[ch] "$copy/io/pollers/"
     cp "$here/"*.[ch] "$copy/dscheck/cases/"
     cp "$here/large/"*.c "$copy/dscheck/cases/large/"
     for file in "$here"/../*.[ch]; do

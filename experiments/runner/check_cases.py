@@ -88,7 +88,7 @@ def tree(patch: Path | None) -> Iterator[Path]:
         shutil.copytree(ROOT / "schedulers", root / "schedulers")
         for part in ("queues", "sync"):
             shutil.copytree(ROOT / "core" / part, root / "core" / part)
-        for pattern in ("core/*.h", "io/**/*.h", "dscheck/*.[ch]", "dscheck/cases/*.[ch]", "dscheck/cases/large/*.c"):
+        for pattern in ("core/*.h", "io/**/*.[ch]", "dscheck/*.[ch]", "dscheck/cases/*.[ch]", "dscheck/cases/large/*.c"):
             for path in ROOT.glob(pattern):
                 to = root / path.relative_to(ROOT)
                 to.parent.mkdir(parents=True, exist_ok=True)
