@@ -342,10 +342,11 @@ static void test_range(void)
 enum {
     THREADS = 4,
     EACH = 50000,
-    ROUNDS = 90 /* of --stress: 10^8 operations and more, in and out, with 3 buffers */
+    WANTED = 100 * 1000 * 1000 /* operations of --stress */
 };
 
 static struct tn_multi shared;
+static uint64_t done; /* operations */
 static struct tn_multi_node *shared_nodes;
 static atomic_uchar *times;
 static atomic_uint left;
@@ -393,6 +394,7 @@ static void test_threads(void)
             pthread_join(thread[i], NULL);
         for (size_t i = 0; i < THREADS * EACH; i++)
             wrong += atomic_load(&times[i]) != 1;
+        done += 2 * (THREADS * EACH - wrong); /* each in and out */
         CU_ASSERT(wrong == 0 && tn_multi_valid(&shared) && !tn_multi_any(&shared));
         free(shared.queue);
         free(shared_nodes);
@@ -403,8 +405,10 @@ static void test_threads(void)
 static void test_stress(void)
 {
     uint64_t given = seed;
-    for (int round = 0; round < ROUNDS; round++, seed++)
+    for (done = 0; done < WANTED && CU_get_number_of_failures() == 0; seed++)
         test_threads();
+    CU_ASSERT(done >= WANTED);
+    printf("\n  %" PRIu64 " operations ", done);
     seed = given;
 }
 

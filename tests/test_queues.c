@@ -4,48 +4,23 @@
  *
  * The bodies: edges (empty, full, capacities 1, 2, 4), wrap (the ring goes round many times), model (random operations
  * against a plain array), stress (pushing and taking threads; nothing lost, nothing twice, order where it is promised).
- * TENTER_TEST_SEED=n repeats a run with the seed that a failure printed.  --stress runs the stress alone, so often that there
- * are 10^8 operations and more on each queue.
+ * TENTER_TEST_SEED=n repeats a run with the seed that a failure printed.  --stress runs the stress alone, on each queue until
+ * there have been 10^8 operations, and says how many there were.
  */
 #define _POSIX_C_SOURCE 200809L
-#define TN_QUEUES_STANDALONE
 
-#include <CUnit/Basic.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
-#include "experiments/workloads/queue_faces.h"
+#include "queues.h"
 
-static uint64_t seed;
-
-static uint64_t next_random(uint64_t *state) /* SplitMix64 */
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static void *make(const struct queue_face *a, size_t capacity)
-{
-    size_t bytes = (a->bytes(capacity) + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
-    void *q = aligned_alloc(TN_CACHE_LINE, bytes);
-
-    if (q == NULL)
-        abort();
-    memset(q, 0xa5, bytes); /* init must not count on zeroes */
-    a->init(q, capacity);
-    return q;
-}
+uint64_t seed;
 
 /* ---- one thread ---- */
 
-enum { MANY = 64 };
 static const size_t capacities[] = {1, 2, 4, 16};
 
 static void edges(const struct queue_face *a, size_t capacity)
@@ -137,7 +112,7 @@ static void model(const struct queue_face *a, size_t capacity)
 
 /* ---- several threads ---- */
 
-enum { ROUNDS = 220, PER_PRODUCER = 60000, MAX_PRODUCERS = 2, MAX_TAKERS = 3, IDLE_LIMIT = 20 * 1000 * 1000 };
+enum { PER_PRODUCER = 60000, MAX_PRODUCERS = 2, MAX_TAKERS = 3, IDLE_LIMIT = 20 * 1000 * 1000 };
 
 struct stress {
     const struct queue_face *a;
@@ -155,13 +130,14 @@ struct role {
     uint32_t last[MAX_PRODUCERS]; /* id after the last one seen of each producer */
 };
 
-static void saw(struct role *r, void *p)
+/* `oldest`: it came from the end that thieves take from, where the order is the owner's even if the owner's own is not. */
+static void saw(struct role *r, void *p, bool oldest)
 {
     struct queue_item *item = p;
     struct stress *s = r->s;
 
     atomic_fetch_add(&s->seen[item->producer * PER_PRODUCER + item->id], 1);
-    if (s->a->ordered && item->id < r->last[item->producer])
+    if ((s->a->ordered || oldest) && item->id < r->last[item->producer])
         atomic_fetch_add(&s->disorders, 1);
     r->last[item->producer] = item->id + 1;
 }
@@ -185,7 +161,7 @@ static void *produce(void *arg)
             id++;
         }
         for (uint64_t pops = s->a->single ? 0 : random / 8 % 4; pops > 0 && (p = s->a->pop(s->q)) != NULL; pops--)
-            saw(r, p);
+            saw(r, p, false);
         if (random / 32 % 16 == 0)
             sched_yield();
     }
@@ -204,7 +180,7 @@ static void *consume(void *arg)
         size_t n = s->a->take(s->q, 1 + next_random(&r->rng) % 8, out);
 
         for (size_t i = 0; i < n; i++)
-            saw(r, out[i]);
+            saw(r, out[i], !s->a->shared);
         if (n == 0) {
             if (last && s->a->length(s->q) == 0)
                 return NULL;
@@ -216,7 +192,7 @@ static void *consume(void *arg)
     return NULL;
 }
 
-static void stress(const struct queue_face *a, size_t capacity, size_t takers)
+static uint64_t stress(const struct queue_face *a, size_t capacity, size_t takers)
 {
     struct stress s = {.a = a, .q = make(a, capacity), .producers = a->shared ? MAX_PRODUCERS : 1};
     struct role roles[MAX_PRODUCERS + MAX_TAKERS] = {0};
@@ -237,7 +213,7 @@ static void stress(const struct queue_face *a, size_t capacity, size_t takers)
     for (size_t i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
     for (void *p; (p = a->pop(s.q)) != NULL;)
-        saw(&roles[0], p);
+        saw(&roles[0], p, false);
     for (size_t i = 0; i < total; i++) {
         lost += atomic_load(&s.seen[i]) == 0;
         twice += atomic_load(&s.seen[i]) > 1;
@@ -254,204 +230,7 @@ static void stress(const struct queue_face *a, size_t capacity, size_t takers)
     free(s.items);
     free((void *)s.seen);
     free(s.q);
-}
-
-/* ---- what is particular to one of them ---- */
-
-static void test_list(void)
-{
-    struct queue_item items[6];
-    struct tn_list a, b;
-
-    tn_list_init(&a);
-    tn_list_init(&b);
-    CU_ASSERT(tn_list_empty(&a) && tn_list_valid(&a) && tn_list_pop_front(&a) == NULL);
-    for (int i = 0; i < 3; i++) {
-        tn_list_push_back(&a, &items[i].link);
-        tn_list_push_back(&b, &items[3 + i].link);
-    }
-    tn_list_append(&a, &b); /* 0 1 2 3 4 5 */
-    CU_ASSERT(a.count == 6 && tn_list_valid(&a) && tn_list_empty(&b) && tn_list_valid(&b));
-    tn_list_append(&a, &b);
-    CU_ASSERT(a.count == 6 && tn_list_move_n(&b, &a, 0) == 0 && tn_list_move_n(&b, &a, 2) == 2); /* 2 3 4 5 | 0 1 */
-    CU_ASSERT(tn_list_valid(&a) && tn_list_valid(&b) && tn_list_pop_front(&b) == &items[0].link);
-    tn_list_push_front(&b, &items[0].link);
-    CU_ASSERT(tn_list_move_n(&b, &a, 9) == 4 && tn_list_empty(&a) && b.count == 6 && tn_list_valid(&b));
-    for (int i = 0; i < 6; i++)
-        CU_ASSERT(tn_list_pop_front(&b) == &items[i].link && items[i].link.next == NULL && tn_list_valid(&b));
-    CU_ASSERT(tn_list_empty(&b));
-    for (int i = 0; i < 3; i++)
-        tn_list_push_back(&b, &items[i].link);
-    items[2].link.next = &items[0].link;
-    CU_ASSERT(!tn_list_valid(&b)); /* the check itself: a chain that has become a ring */
-}
-
-static void test_push_list(void)
-{
-    struct tn_locked_queue *q = make(&queue_faces[LOCKED], 1);
-    struct queue_item items[4];
-    struct tn_list list;
-
-    tn_list_init(&list);
-    tn_locked_queue_push_list(q, &list);
-    CU_ASSERT(tn_locked_queue_length(q) == 0 && tn_locked_queue_valid(q));
-    tn_locked_queue_push_back(q, &items[0].link);
-    for (int i = 1; i < 4; i++)
-        tn_list_push_back(&list, &items[i].link);
-    tn_locked_queue_push_list(q, &list);
-    CU_ASSERT(tn_list_empty(&list) && tn_locked_queue_length(q) == 4 && tn_locked_queue_valid(q));
-    for (int i = 0; i < 4; i++)
-        CU_ASSERT(tn_locked_queue_pop_front(q) == &items[i].link);
-    /* A pop that finds it empty must not take the lock: with the lock held it would never return. */
-    tn_spinlock_lock(&q->lock);
-    CU_ASSERT(tn_locked_queue_pop_front(q) == NULL && tn_locked_queue_pop_n(q, 3, &list) == 0);
-    tn_spinlock_unlock(&q->lock);
-    free(q);
-}
-
-static void test_push_n(void)
-{
-    struct tn_spmc_fifo *f = make(&queue_faces[FIFO], 4);
-    struct tn_spmc_lifo *l = make(&queue_faces[LIFO], 4);
-    struct queue_item items[6];
-    void *batch[6], *out[4];
-
-    for (int i = 0; i < 6; i++)
-        batch[i] = &items[i];
-    for (int round = 0; round < 9; round++) { /* 9: every offset against the ring's end */
-        CU_ASSERT(tn_spmc_fifo_push_n(f, 0, batch) == 0 && tn_spmc_fifo_push_n(f, 3, batch) == 3);
-        CU_ASSERT(tn_spmc_fifo_push_n(f, 3, batch + 3) == 1 && tn_spmc_fifo_push_n(f, 1, batch) == 0);
-        CU_ASSERT(tn_spmc_lifo_push_n(l, 0, batch) == 0 && tn_spmc_lifo_push_n(l, 6, batch) == 4);
-        CU_ASSERT(tn_spmc_fifo_steal(f, 9, out) == 2 && out[0] == batch[0] && out[1] == batch[1]);
-        CU_ASSERT(tn_spmc_lifo_steal(l, 9, out) == 2 && out[0] == batch[0] && out[1] == batch[1]);
-        CU_ASSERT(tn_spmc_fifo_push_n(f, 6, batch + 4) == 2 && tn_spmc_fifo_valid(f));
-        for (int i = 2; i < 6; i++)
-            CU_ASSERT(tn_spmc_fifo_pop(f) == batch[i]);
-        CU_ASSERT(tn_spmc_lifo_pop(l) == batch[3] && tn_spmc_lifo_pop(l) == batch[2] && tn_spmc_lifo_pop(l) == NULL);
-        CU_ASSERT(tn_spmc_fifo_pop(f) == NULL && tn_spmc_fifo_valid(f) && tn_spmc_lifo_valid(l));
-    }
-    free(f);
-    free(l);
-}
-
-/* Everything that a deque can do, reversals too, against an array whose last item is the top. */
-static void test_deque(void)
-{
-    for (size_t capacity = 1; capacity <= 16; capacity *= 2) {
-        struct tn_spmc_deque *q = make(&queue_faces[DEQUE], capacity);
-        struct queue_item items[MANY];
-        void *in[MANY], *out[MANY];
-        size_t count = 0;
-        uint64_t rng = seed + capacity;
-
-        for (int step = 0; step < 20000; step++) {
-            uint64_t r = next_random(&rng);
-            size_t n = (size_t)(r >> 32) % 5, room = capacity - count, half = (count + 1) / 2;
-
-            switch (r % 6) {
-            case 0:
-            case 1: /* the same item several times: what it is does not matter */
-                for (size_t i = 0; i < n; i++)
-                    out[i] = &items[(r >> 8) % MANY];
-                CU_ASSERT(tn_spmc_deque_push_n(q, n, out) == (n < room ? n : room));
-                for (size_t i = 0; i < n && i < room; i++)
-                    in[count++] = out[i];
-                break;
-            case 2:
-                CU_ASSERT(tn_spmc_deque_pop(q) == (count != 0 ? in[count - 1] : NULL));
-                count -= count != 0;
-                break;
-            case 3:
-                CU_ASSERT(tn_spmc_deque_pop_bottom(q) == (count != 0 ? in[0] : NULL));
-                if (count != 0)
-                    memmove(in, in + 1, --count * sizeof in[0]);
-                break;
-            case 4:
-                n = n < half ? n : half;
-                CU_ASSERT(tn_spmc_deque_steal(q, n, out) == n && memcmp(in, out, n * sizeof in[0]) == 0);
-                memmove(in, in + n, (count -= n) * sizeof in[0]);
-                break;
-            default:
-                tn_spmc_deque_reverse(q);
-                for (size_t i = 0; i < count / 2; i++) {
-                    void *swap = in[i];
-                    in[i] = in[count - 1 - i];
-                    in[count - 1 - i] = swap;
-                }
-            }
-            CU_ASSERT(tn_spmc_deque_length(q) == count && tn_spmc_deque_valid(q));
-        }
-        free(q);
-    }
-}
-
-/* The states that only concurrent operations leave behind, set by hand. */
-static void test_mpmc_balances(void)
-{
-    struct tn_mpmc_ring *q = make(&queue_faces[RING], 2);
-    struct queue_item x, y;
-
-    /* Two consumers gave up on slot 0 and one on slot 1. */
-    atomic_store(&q->head, 3);
-    atomic_store(&q->slot[0], TN_MPMC_EMPTY - 2 * TN_MPMC_UNIT);
-    CU_ASSERT(!tn_mpmc_valid(q)); /* the check itself: slot 1 does not add up yet */
-    atomic_store(&q->slot[1], TN_MPMC_EMPTY - TN_MPMC_UNIT);
-    CU_ASSERT(tn_mpmc_valid(q) && tn_mpmc_length(q) == 0 && tn_mpmc_pop(q) == NULL);
-    CU_ASSERT(tn_mpmc_push(q, &x) && tn_mpmc_valid(q) && tn_mpmc_push(q, &y) && !tn_mpmc_push(q, &y));
-    CU_ASSERT(tn_mpmc_valid(q) && tn_mpmc_pop(q) == &x && tn_mpmc_pop(q) == &y && tn_mpmc_pop(q) == NULL);
-
-    /* A producer gave up on slot 0 while x was in it: x goes first, then one ticket of consumers is void. */
-    tn_mpmc_init(q, 2);
-    CU_ASSERT(tn_mpmc_push(q, &x) && tn_mpmc_push(q, &y));
-    atomic_store(&q->tail, 3);
-    atomic_fetch_add(&q->slot[0], TN_MPMC_UNIT);
-    CU_ASSERT(tn_mpmc_valid(q) && tn_mpmc_length(q) == 2 && !tn_mpmc_push(q, &y) && tn_mpmc_pop(q) == &x);
-    CU_ASSERT(tn_mpmc_valid(q) && tn_mpmc_length(q) == 2 && tn_mpmc_pop(q) == &y && tn_mpmc_valid(q));
-    CU_ASSERT(tn_mpmc_pop(q) == NULL && tn_mpmc_length(q) == 0 && tn_mpmc_valid(q));
-    CU_ASSERT(tn_mpmc_push(q, &x) && tn_mpmc_push(q, &y) && !tn_mpmc_push(q, &y) && tn_mpmc_valid(q));
-
-    /* A consumer stands still with ticket 0, its item in place: the others go past slot 0, both ways. */
-    tn_mpmc_init(q, 2);
-    CU_ASSERT(tn_mpmc_push(q, &x));
-    atomic_store(&q->head, 1);
-    CU_ASSERT(tn_mpmc_pop(q) == NULL && tn_mpmc_push(q, &y) && tn_mpmc_pop(q) == &y);
-    CU_ASSERT(tn_mpmc_push(q, &y)); /* ticket 2 is spent on slot 0, ticket 3 used */
-    CU_ASSERT(atomic_load(&q->tail) == 4 && !tn_mpmc_push(q, &y) && tn_mpmc_pop(q) == &x && tn_mpmc_pop(q) == &y);
-    CU_ASSERT(!tn_mpmc_valid(q));                /* the consumer's own ticket is still out */
-    atomic_fetch_sub(&q->slot[0], TN_MPMC_UNIT); /* it comes back, finds x gone and its ticket void */
-    CU_ASSERT(tn_mpmc_valid(q) && tn_mpmc_length(q) == 0);
-    free(q);
-}
-
-static struct tn_spinlock lock = TN_SPINLOCK_INIT;
-static uint64_t guarded; /* under lock, plain */
-
-static void *lock_and_count(void *arg)
-{
-    for (int i = 0; i < 20000; i++) {
-        if (i % 4 != 0)
-            tn_spinlock_lock(&lock);
-        else
-            while (!tn_spinlock_try_lock(&lock))
-                sched_yield();
-        guarded++;
-        tn_spinlock_unlock(&lock);
-    }
-    return arg;
-}
-
-static void test_spinlock(void)
-{
-    pthread_t threads[3];
-
-    CU_ASSERT(tn_spinlock_try_lock(&lock) && !tn_spinlock_try_lock(&lock) && tn_spinlock_valid(&lock));
-    tn_spinlock_unlock(&lock);
-    for (int i = 0; i < 3; i++)
-        if (pthread_create(&threads[i], NULL, lock_and_count, NULL) != 0)
-            abort();
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
-    CU_ASSERT(guarded == 3 * 20000 && tn_spinlock_valid(&lock) && tn_spinlock_try_lock(&lock));
+    return 2 * (total - lost); /* each in and out */
 }
 
 /* ---- the table ---- */
@@ -474,14 +253,25 @@ static void test_model(void)
 {
     FOR_ALL(model(&queue_faces[i], capacities[c]))
 }
-static int rounds = 1;
+static uint64_t wanted = 1; /* operations on each queue */
 
 static void test_stress(void)
 {
     uint64_t given = seed;
 
-    for (int round = 0; round < rounds; round++, seed++)
-        FOR_ALL(stress(&queue_faces[i], capacities[c], 1 + (c + i) % MAX_TAKERS))
+    for (size_t i = 0; i < QUEUE_FACES; i++) {
+        const struct queue_face *a = &queue_faces[i];
+        unsigned failures = CU_get_number_of_failures();
+        uint64_t done = 0;
+
+        for (seed = given; done < wanted && CU_get_number_of_failures() == failures; seed++)
+            for (size_t c = 0; c < sizeof(capacities) / sizeof(capacities[0]); c++)
+                if (capacities[c] >= a->least)
+                    done += stress(a, capacities[c], 1 + (c + i) % MAX_TAKERS);
+        CU_ASSERT(done >= wanted);
+        if (wanted > 1)
+            printf("\n  %s: %" PRIu64 " operations", a->name, done);
+    }
     seed = given;
 }
 
@@ -497,7 +287,7 @@ int main(int argc, char **argv)
         return 1;
     CU_pSuite suite = CU_add_suite("queues", NULL, NULL);
     bool alone = argc > 1 && strcmp(argv[1], "--stress") == 0;
-    rounds = alone ? ROUNDS : 1;
+    wanted = alone ? 100 * 1000 * 1000 : 1;
     if (suite == NULL || (alone && !CU_add_test(suite, "stress", test_stress)))
         return 1;
     if (!alone && (!CU_add_test(suite, "list", test_list) || !CU_add_test(suite, "push_list", test_push_list) ||
