@@ -3,17 +3,17 @@
 """What a build has no use for costs nothing: instructions of a yield, of a spawn with its join and of a wait with its wake-up,
 counted by callgrind, of tests/instructions_probe.c
 
-    unused.py MODULE PLAIN BESIDE [FREE]
+    unused.py MODULE PLAIN BESIDE [WAYS FREE]
 
 in builds of one module: PLAIN fixes its knobs to what is plain; BESIDE fixes those that these operations have no use for to
-something else; FREE leaves all to the run. Checked:
+something else; WAYS fixes the others only; FREE leaves all to the run. Checked:
 
   1. PLAIN has none of the functions of another module;
   2. what is fixed to something else, but of no use, costs no operation an instruction;
 
-and with FREE, of the modules whose queues are local:
+and with WAYS and FREE, of the modules whose queues are local:
 
-  3. PLAIN has none of the functions of the other ways to ready() and next() either; FREE has them (so the check can fail);
+  3. neither PLAIN nor WAYS has a function of the other ways to ready() and next(); FREE has them (so the check can fail);
   4. a way that is left to the run costs an operation a test at each of its scheduling points, and no more.
 """
 from __future__ import annotations
@@ -57,20 +57,22 @@ def main() -> int:
         print("unused: no valgrind, or no nm: skipped")
         return 77
     module, plain, beside = sys.argv[1:4]
-    free = sys.argv[4] if len(sys.argv) > 4 else None
+    ways, free = sys.argv[4:6] if len(sys.argv) > 4 else (None, None)
     modules = {p.name for p in (Path(__file__).parents[2] / "schedulers").iterdir() if p.is_dir()} - {module, "parts"}
     others = re.compile(rf"({'|'.join(sorted(modules))})_(ready|next|steal|drain|may_have_work)$")
-    faults = [f"{name} is in the build that fixes it away" for name in sorted(functions(plain) & WAYS)]
+    fixed = functions(plain) | (functions(ways) if ways else set())
+    faults = [f"{name} is in a build that fixes it away" for name in sorted(fixed & WAYS)]
     faults += [f"{name}: of a module that is not built in" for name in sorted(functions(plain)) if others.match(name)]
     if len(modules) < 8 or (free and len(functions(free) & WAYS) < 4):
         faults.append("the check sees nothing: the other ways are not in the build that has them")
     for kind, points in TESTS.items():
-        n = {name: each(program, kind) for name, program in (("free", free), ("plain", plain), ("beside", beside)) if program}
+        n = {name: each(program, kind) for name, program in zip(("free", "ways", "plain", "beside"), (free, ways, plain, beside))
+             if program}
         print(f"{module}, {kind}: " + ", ".join(f"{name} {value:.2f}" for name, value in n.items()))
         if abs(n["plain"] - n["beside"]) > NOISE:
             faults.append(f"{kind}: {n['beside']:.2f} instructions, {n['plain']:.2f} with other values of what it has no use for")
-        if free and not n["plain"] + NOISE < n["free"] <= n["plain"] + TEST * points:
-            faults.append(f"{kind}: {n['free']:.2f} instructions with all left to the run, {n['plain']:.2f} with all fixed")
+        if free and not n["ways"] + NOISE < n["free"] <= n["ways"] + TEST * points:
+            faults.append(f"{kind}: {n['free']:.2f} instructions with all left to the run, {n['ways']:.2f} with the ways fixed")
     print("\n".join(faults) or "unused: ok")
     return 1 if faults else 0
 
