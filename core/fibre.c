@@ -181,8 +181,9 @@ static void prepare_fibre(struct fibre *f, const struct tn_attr *attr, struct cl
         memset(tn_fibre_state(&f->pub), 0, TN_SCHED(cl)->fibre_size);
 }
 
-TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const struct tn_attr *attr,
-                                                       void *(*fn)(void *), void *arg)
+/* `unit`: what the new member of a bounded group has taken already, &no_unit if it does without; NULL: nothing was asked. */
+static inline __attribute__((always_inline)) int spawn(tn_fibre **out, const struct tn_attr *attr,
+                                                       void *(*fn)(void *), void *arg, tn_sem *unit)
 {
     struct worker *w = tn_self();
     struct cluster *cl = w != NULL ? cluster_of(w->current->pub.cluster) : NULL;
@@ -220,12 +221,14 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     }
     prepare_fibre(f, attr, cl, fn, arg);
     if (__builtin_expect(f->scope != NULL, 0)) {
-        int refused = tn_scope_enter(f->scope, attr->group);
+        bool asks = attr->group->room != NULL && unit == NULL;
+        int refused = asks ? EAGAIN : tn_scope_enter(f->scope, attr->group);
         if (refused != 0) {
             f->scope = NULL;
             release(here, f);
-            return refused;
+            return asks ? spawn_bounded(out, attr, fn, arg) : refused;
         }
+        f->scope->room = unit != &no_unit ? unit : NULL;
     }
     bool detached = out == NULL || (attr != NULL && attr->detached);
     /* relaxed: ready() publishes the fibre */
@@ -242,6 +245,7 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
         COUNT(w, rc == EAGAIN ? COUNT_REFUSED : COUNT_SPAWN);
     if (__builtin_expect(rc == EAGAIN, 0)) {
         if (f->scope != NULL) {
+            f->scope->room = NULL; /* the spawner's again */
             tn_scope_leave(f->scope, 0);
             f->scope = NULL;
         }
@@ -256,17 +260,23 @@ TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const str
     if (visiting)
         tn_visitors_leave(&cl->rt->visitors);
     return __builtin_expect(rc != EAGAIN, 1)            ? 0
-           : attr != NULL && attr->full == TN_FULL_WAIT ? spawn_later(cl, out, attr, fn, arg)
+           : attr != NULL && attr->full == TN_FULL_WAIT ? spawn_later(cl, out, attr, fn, arg, unit)
                                                         : EAGAIN;
 }
 
-/* ---- yield ---- */
-
-static __attribute__((noinline)) void yield_thread(void)
+TN_API __attribute__((noinline, flatten)) int tn_spawn(tn_fibre **out, const struct tn_attr *attr,
+                                                       void *(*fn)(void *), void *arg)
 {
-    unsigned spins = UINT32_MAX / 2;
-    tn_spin_wait(&spins);
+    return spawn(out, attr, fn, arg, NULL);
 }
+
+static __attribute__((noinline)) int spawn_with(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *),
+                                                void *arg, tn_sem *unit)
+{
+    return spawn(out, attr, fn, arg, unit);
+}
+
+/* ---- yield ---- */
 
 enum { HARD_EVERY = 64, IN_VAIN = 256 };
 
@@ -338,20 +348,6 @@ TN_API __attribute__((noinline)) int tn_migrate(tn_cluster *cluster)
     w->after_arg = cluster;
     stop_current(w, next, AFTER_MIGRATE, TN_MIGRATED, false);
     return 0;
-}
-
-/* ---- stages ---- */
-
-TN_API __attribute__((noinline)) int tn_stage(unsigned stage)
-{
-    struct worker *w = tn_self();
-    if (w == NULL)
-        return EPERM;
-    struct cluster *cl = cluster_of(w->pub.cluster);
-    int rc = TN_SCHED(cl)->stage != NULL ? TN_SCHED(cl)->stage(&w->pub, &w->current->pub, stage) : TN_RUN_NOW;
-    if (rc == 0)
-        stop_current(w, next_fibre(w, false), AFTER_READY, TN_STAGED, false);
-    return rc == TN_RUN_NOW ? 0 : rc;
 }
 
 /* ---- join, detach ---- */

@@ -14,6 +14,7 @@ struct tn_scope {
     struct token_entry entry; /* with the token below: under that */
     tn_time deadline;         /* constant */
     bool masked;
+    tn_sem *room; /* what it brings a unit back to at its end; NULL: nothing */
 
     /* anyone */
     tn_token token;  /* fires when the group is cancelled */

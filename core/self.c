@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Part of hot.c: what a fibre asks of itself, and what it does for itself at its end.
+ * Part of hot.c: what a fibre asks of itself, does for itself at its end, and a spawn that is to wait.
  */
 
 /* ---- who am I ---- */
@@ -111,6 +111,26 @@ static __attribute__((noinline)) struct worker *settle(struct fibre *self, const
     return tn_self_now();
 }
 
+/* ---- turns and stages ---- */
+
+static __attribute__((noinline)) void yield_thread(void)
+{
+    unsigned spins = UINT32_MAX / 2;
+    tn_spin_wait(&spins);
+}
+
+TN_API __attribute__((noinline)) int tn_stage(unsigned stage)
+{
+    struct worker *w = tn_self();
+    if (w == NULL)
+        return EPERM;
+    struct cluster *cl = cluster_of(w->pub.cluster);
+    int rc = TN_SCHED(cl)->stage != NULL ? TN_SCHED(cl)->stage(&w->pub, &w->current->pub, stage) : TN_RUN_NOW;
+    if (rc == 0)
+        stop_current(w, next_fibre(w, false), AFTER_READY, TN_STAGED, false);
+    return rc == TN_RUN_NOW ? 0 : rc;
+}
+
 /* ---- a spawn that waits for room (sync/room.c) ---- */
 
 struct later {
@@ -118,18 +138,38 @@ struct later {
     struct tn_attr attr;
     void *(*fn)(void *);
     void *arg;
+    tn_sem *unit;
 };
+
+static int spawn_with(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *), void *arg, tn_sem *unit);
 
 static int spawn_again(void *later)
 {
     struct later *l = later;
-    return tn_spawn(l->out, &l->attr, l->fn, l->arg);
+    return spawn_with(l->out, &l->attr, l->fn, l->arg, l->unit);
 }
 
 static __attribute__((noinline)) int spawn_later(struct cluster *cl, tn_fibre **out, const struct tn_attr *attr,
-                                                 void *(*fn)(void *), void *arg)
+                                                 void *(*fn)(void *), void *arg, tn_sem *unit)
 {
-    struct later l = {out, *attr, fn, arg};
+    struct later l = {out, *attr, fn, arg, unit};
     l.attr.full = TN_FULL_REFUSE;
     return tn_room_wait(&cl->room, spawn_again, &l, attr->deadline != 0 ? attr->deadline : TN_FOREVER);
+}
+
+/* ---- a spawn in a bounded group: first a unit, then as any other (tn_group_bound) ---- */
+
+static tn_sem no_unit; /* of a member that does without */
+
+static __attribute__((noinline)) int spawn_bounded(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *),
+                                                   void *arg)
+{
+    tn_sem *room = attr->group->room;
+    tn_time until = attr->full != TN_FULL_WAIT ? 0 : attr->deadline != 0 ? attr->deadline : TN_FOREVER;
+    int rc = attr->full == TN_FULL_WAIT ? tn_sem_wait_until(room, 1, until, NULL) : tn_sem_trywait(room);
+    if (rc == EAGAIN && attr->full == TN_FULL_OVERFLOW)
+        return spawn_with(out, attr, fn, arg, &no_unit);
+    if (rc == 0 && (rc = spawn_with(out, attr, fn, arg, room)) != 0)
+        tn_sem_post(room);
+    return rc;
 }

@@ -148,7 +148,8 @@ TN_API unsigned tn_workers(const tn_cluster *cluster);
 #define TN_STACK_MAX    ((size_t)1 << 30)
 #define TN_PRIORITY_MAX 31
 
-/* What a spawn does where the module has no room, and is to refuse then (its knob full=refuse; 003 §4.4.7). */
+/* What a spawn does where the module has no room, and is to refuse then (its knob full=refuse; 003 §4.4.7), or where the group has
+ * none (tn_group_bound). */
 enum {
     TN_FULL_REFUSE,  /* EAGAIN */
     TN_FULL_WAIT,    /* waits until there is room, or `deadline` */
@@ -174,7 +175,7 @@ struct tn_attr {
  * Which of the two goes on first, and where the new one is placed, is the scheduler module's choice. On an error
  * *out is NULL.
  * Who: any. Blocks: under TN_FULL_WAIT; else never, but the caller may be moved behind the new fibre and so migrate.
- * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1); ETIMEDOUT there was no room
+ * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1), or the group is full; ETIMEDOUT there was no room
  * until `deadline`; ECANCELED the group is cancelled, or (TN_FULL_WAIT) the caller is; ENOMEM no stack,
  * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large, priority out of range, no such `full`. */
 TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *), void *arg);

@@ -31,7 +31,7 @@ extern "C" {
 #define TN_ERROR_MAX    4095
 #define TN_ERROR(error) ((void *)(uintptr_t)(error))
 
-/* 72 bytes of the caller's memory. */
+/* 80 bytes of the caller's memory. */
 typedef struct tn_group {
     uint32_t lock;
     int error;
@@ -40,11 +40,19 @@ typedef struct tn_group {
     tn_time deadline;
     tn_latch left;
     bool cancelled;
+    tn_sem *room;
 } tn_group;
 
 /* Begin a group, with a deadline (TN_FOREVER: none but that of the groups around it). Opened by a member of another
  * group it lies within that, and is cancelled with it, unless that member has masked it. Who: any. Blocks: no. */
 TN_API void tn_group_open(tn_group *g, tn_time deadline);
+/* From now on the group has room for as many members as `room` has units: whoever is spawned in it takes one, and brings it
+ * back when it has ended, not when it has begun. What a spawn does that finds none says tn_attr.full: it is refused, waits
+ * (in order, until tn_attr.deadline), or the member does without. So members that wait press back on who spawns them,
+ * whatever the module (003 §4.4.7). Several groups may share one; it must be there until they are closed. A member that
+ * waits for room in its own group may wait for ever. Who: the one that has opened it, before anything is spawned in
+ * it. Blocks: no. */
+TN_API void tn_group_bound(tn_group *g, tn_sem *room);
 /* Wait until every member has ended; after that the group's memory is free. No cancellation ends this wait: members
  * are told of it. Each group that was opened must be closed: a member that ends before that ends the program with a message.
  * Who: the one that has opened it. Blocks; the fibre may go on on another worker. Returns the first failure: what

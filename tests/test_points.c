@@ -308,7 +308,7 @@ static const char others[] =
     "tn_rwlock_init tn_rwlock_destroy tn_rwlock_tryrdlock tn_rwlock_trywrlock tn_rwlock_unlock tn_barrier_init "
     "tn_barrier_destroy tn_latch_init tn_latch_destroy tn_latch_up tn_latch_down tn_latch_trywait tn_promise_init "
     "tn_promise_destroy tn_promise_set tn_promise_tryget tn_channel_init tn_channel_destroy tn_channel_trysend "
-    "tn_channel_tryreceive tn_channel_close tn_group_open tn_group_cancel tn_cancelled tn_cancel_mask "
+    "tn_channel_tryreceive tn_channel_close tn_group_open tn_group_bound tn_group_cancel tn_cancelled tn_cancel_mask "
     "tn_cleanup_push tn_cleanup_pop ";
 
 /* ---- what they do ---- */

@@ -11,9 +11,10 @@
 
 static int many = 2000;
 static const char *const specs[] = {
-    "fifo:full=refuse:capacity=16:private=0", "fifo:layout=global:full=refuse:capacity=16",
-    "lifo:full=refuse:capacity=16:private=0", "lifo:layout=global:full=refuse:capacity=16",
-    "sharded:full=refuse:capacity=16",        "staged:full=refuse:capacity=16"};
+    "fifo:full=refuse:capacity=16:private=0",   "fifo:layout=global:full=refuse:capacity=16",
+    "lifo:full=refuse:capacity=16:private=0",   "lifo:layout=global:full=refuse:capacity=16",
+    "hybrid:full=refuse:capacity=16:private=0", "hybrid:policy=reverse:full=refuse:capacity=16:private=0",
+    "sharded:full=refuse:capacity=16",          "staged:full=refuse:capacity=16"};
 static _Atomic(int) ran, hold;
 static int accepted, most;
 
@@ -98,6 +99,42 @@ static void one(const char *spec)
     }
     CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt, .full = 3}, item, NULL), EINVAL);
     CHECK_EQUAL(tn_stop(rt), 0);
+}
+
+/* Does one of `specs` begin with this name? */
+static bool named(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        if (strncmp(specs[i], name, length) == 0 && specs[i][length] == ':')
+            return true;
+    return false;
+}
+
+/* Each module of this build that can refuse is among them: what tn_describe says of its knobs. */
+static void test_all_that_can(void)
+{
+    static char said[1 << 18];
+    static const char begin[] = "{\"name\":\"", knob[] = "\"name\":\"full\"", range[] = "\"range\":\"";
+    unsigned found = 0;
+    CHECK(tn_describe(said, sizeof said) < sizeof said);
+    char *at = strstr(said, "\"schedulers\":["), *end = strstr(said, "\"presets\":[");
+    CHECK(at != NULL && end != NULL);
+    for (char *summary; at != NULL && (summary = strstr(at, "\",\"summary\":")) != NULL && summary < end;) {
+        char *name = summary, *next = strstr(summary + 1, "\",\"summary\":");
+        while (name > said && name[-1] != '"')
+            name--;
+        CHECK(strncmp(name - strlen(begin), begin, strlen(begin)) == 0);
+        char *full = strstr(summary, knob), *choices = full != NULL ? strstr(full, range) : NULL;
+        bool can = choices != NULL && full < (next != NULL && next < end ? next : end) &&
+                   strcspn(choices + strlen(range), "\"") > 0 &&
+                   memmem(choices, strlen(range) + strcspn(choices + strlen(range), "\""), "refuse", 6) != NULL;
+        size_t length = (size_t)(summary - name);
+        found += can;
+        if (!CHECK(can == named(name, length)))
+            harness_note("%.*s", (int)length, name);
+        at = summary + 1;
+    }
+    CHECK(found >= 5);
 }
 
 static void test_full(void)
@@ -215,7 +252,8 @@ static void test_pipeline(void)
     beside(pipeline);
 }
 
-static const struct test tests[] = {{"refuse, wait, overflow", test_full},
+static const struct test tests[] = {{"each module that can refuse is here", test_all_that_can},
+                                    {"refuse, wait, overflow", test_full},
                                     {"who waits for room sleeps", test_sleeps},
                                     {"a stage that stops stops the source", test_pipeline}};
 

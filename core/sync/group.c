@@ -8,7 +8,8 @@
  * 2. A member takes itself out with the lock held before it ends, so nobody fires the token of one whose stack is gone.
  * 3. Only afterwards it counts `left` down, and does no more to the group: who closes it returns when all have. A
  * group that has an opener may be cancelled from above until it is out of that list, which is the last thing that is waited
- * for. 4. Locks are taken from outside in, so no two wait for each other: who opens, closes or ends holds none.
+ * for. Its unit of the group's room it brings back before, since that may go with the group. 4. Locks are taken from
+ * outside in, so no two wait for each other: who opens, closes or ends holds none.
  */
 #include "waitlist.h"
 
@@ -16,7 +17,7 @@
 
 #include <errno.h>
 
-_Static_assert(sizeof(tn_group) == 72, "its size is stated");
+_Static_assert(sizeof(tn_group) == 80, "its size is stated");
 
 static struct tn_innerlock *lock_of(tn_group *g)
 {
@@ -60,6 +61,11 @@ TN_API void tn_group_open(tn_group *g, tn_time deadline)
         g->next->at = &g->next;
     s->groups = g;
     tn_innerlock_unlock(lock_of(s->group));
+}
+
+TN_API void tn_group_bound(tn_group *g, tn_sem *room)
+{
+    g->room = room;
 }
 
 TN_API void tn_group_cancel(tn_group *g)
@@ -115,5 +121,7 @@ void tn_scope_leave(struct tn_scope *s, int error)
     if (error != 0)
         cancel(g, error);
     tn_innerlock_unlock(lock_of(g));
+    if (s->room != NULL) /* before it is counted: then also this may be gone */
+        tn_sem_post(s->room);
     tn_latch_down(&g->left, 1);
 }

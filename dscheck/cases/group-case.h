@@ -40,5 +40,6 @@ bool tn_token_fired(const tn_token *t)
 
 #include "sync/gates.c"
 #include "sync/group.c"
+#include "sync/semaphore.c"
 
 #endif

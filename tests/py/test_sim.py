@@ -256,23 +256,35 @@ class Runs(unittest.TestCase):
             self.assertEqual((said["status"], said["sim"]["cores"], said["params"]["workers"]), ("ok", 64, 64), spec)
             self.assertEqual(said["binary"]["scheduler"], spec.split(":", maxsplit=1)[0])
 
+    def suite(self, name: str) -> Path:
+        """A suite of tests/simulated, bound to all modules."""
+        matrix = yaml.safe_load((ROOT / "experiments" / "matrices" / "schedulers-sim.yaml").read_text(encoding="utf-8"))
+        folder = MesonBuilder(ROOT).folder(Variant.of(matrix["build"]))
+        if not (folder / "build.ninja").exists():
+            subprocess.run(["meson", "setup", folder, "-Dtests=false", *(f"-D{k}={v}" for k, v in matrix["build"].items())],
+                           cwd=ROOT, capture_output=True, check=True, timeout=600)
+        done = subprocess.run(["ninja", "-C", str(folder), f"tests/simulated/{name}"], text=True, capture_output=True,
+                              check=False, timeout=900)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+        return folder / "tests" / "simulated" / name
+
+    def passes(self, suite: Path, cores: int, wanted: str, *argv: str) -> None:
+        there = {**os.environ, "TENTER_MACHINE": str(ROOT / sim.MACHINES / "epyc7702x2.yaml"), "TENTER_CORES": str(cores)}
+        done = subprocess.run([suite, *argv], text=True, capture_output=True, check=False, timeout=900, env=there)
+        self.assertEqual((done.returncode, wanted in done.stdout), (0, True), f"{argv}: {done.stdout[-3000:]}")
+
     def test_conformance(self) -> None:
         """The conformance suite, on 64 cores with up to as many workers: each module, and the preset."""
         matrix = yaml.safe_load((ROOT / "experiments" / "matrices" / "schedulers-sim.yaml").read_text(encoding="utf-8"))
         modules = matrix["build"]["schedulers"].split(",")
         self.assertEqual(sorted(modules), sorted(p.parent.name for p in (ROOT / "schedulers").glob("*/*.c")))
-        folder = MesonBuilder(ROOT).folder(Variant.of(matrix["build"]))
-        if not (folder / "build.ninja").exists():
-            subprocess.run(["meson", "setup", folder, "-Dtests=false", *(f"-D{k}={v}" for k, v in matrix["build"].items())],
-                           cwd=ROOT, capture_output=True, check=True, timeout=600)
-        done = subprocess.run(["ninja", "-C", str(folder), "tests/simulated/conformance"], text=True, capture_output=True,
-                              check=False, timeout=900)
-        self.assertEqual(done.returncode, 0, done.stdout[-2000:])
-        there = {**os.environ, "TENTER_MACHINE": str(ROOT / sim.MACHINES / "epyc7702x2.yaml"), "TENTER_CORES": "64"}
+        conformance = self.suite("conformance")
         for spec in (*modules, "pushing:preset=fibre"):
-            done = subprocess.run([folder / "tests" / "simulated" / "conformance", spec], text=True, capture_output=True,
-                                  check=False, timeout=900, env=there)
-            self.assertEqual((done.returncode, "16 passed, 0 failed" in done.stdout), (0, True), f"{spec}: {done.stdout[-3000:]}")
+            self.passes(conformance, 64, "16 passed, 0 failed", spec)
+
+    def test_bound(self) -> None:
+        """Groups with room for so many members, and twice the load through a channel to the spawner, under each module."""
+        self.passes(self.suite("bound"), 12, "3 passed, 0 failed")
 
     def test_victims_by_distance(self) -> None:
         """victims=topology: of what is stolen, the part that comes from the same complex (three of 63 others) is several
