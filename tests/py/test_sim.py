@@ -245,6 +245,14 @@ class Runs(unittest.TestCase):
                 times.append([s["value"] for s in said["samples"] if s["metric"] == "time"][0])
             self.assertLess(times[1], times[0], "eight cores are faster than two")
 
+    def test_work(self) -> None:
+        """A packet's work takes as long as it was asked to: what is calibrated is the loop that then runs."""
+        time = {}
+        for work in (0, 20000):
+            said = self.record("--cores", "1", *SMALL, "--workers", "1", "--work", str(work))
+            time[work], = (s["value"] for s in said["samples"] if s["metric"] == "time")
+        self.assertAlmostEqual((time[20000] - time[0]) / 200 * 1e9 / 20000, 1, delta=0.03)
+
     def test_64_cores(self) -> None:
         """Each module; each policy, each way to choose a shard, whom thieves try and what becomes of full queues."""
         for spec in ("skeleton", "yields", "yields:yield=soft:size=4", "fifo:layout=global", "fifo:victims=busiest:private=0",
