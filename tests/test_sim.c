@@ -26,6 +26,8 @@ static LINE _Atomic(uint64_t) z;
 static LINE _Atomic(uint64_t) w;
 static LINE _Atomic(uint64_t) u;
 static LINE _Atomic(uint64_t) given;
+static LINE _Atomic(uint64_t) working;
+static LINE _Atomic(uint64_t) late;
 static LINE volatile uint64_t a;
 static LINE volatile uint64_t b;
 static LINE volatile uint64_t c;
@@ -70,6 +72,9 @@ static void *second(void *arg)
     if (get(&given) != 1)
         probe_expect(0, "a load sees what was stored until the request arrived, and nothing after that");
     probe_expect(40100, "it takes as long as any");
+    probe_until(42000);
+    get(&working); /* the request is there at 42050 */
+    probe_expect(42100, "so does a load of what its owner works on");
     return arg;
 }
 
@@ -114,6 +119,16 @@ static void pair(void)
     probe_expect(40050, "the owner's store, before the request for the line has arrived");
     probe_until(40051);
     put(&given, 2); /* the line has been given away */
+    put(&working, 1);
+    probe_until(42049);
+    add(&working);
+    probe_expect(42059, "an update just before the request has arrived");
+    add(&working); /* behind the other's load, at 42100: 100 + 10 */
+    probe_expect(42210, "and one after that");
+    probe_until(43000);
+    put(&late, 1); /* over at 43050 */
+    add(&working);
+    probe_expect(43060, "an update waits for the stores before it");
     pthread_join(t, NULL);
 }
 
