@@ -142,6 +142,38 @@ class Assembler(unittest.TestCase):
             done = subprocess.run([*compiler, "-S", "-o", made, source], text=True, capture_output=True, check=False)
             self.assertEqual((done.returncode, done.stderr.count("undeclared (first")), (1, 1), done.stderr)
 
+    def test_main(self) -> None:
+        """A function that the simulator knows by another name is the same one in both; and one that is there only once costs
+        what it has."""
+        for name, said in (("main", ["2", "3", "3"]), ("f.part.0", ["2", "6", "2"])):
+            made = self.LOOP.format(mark=self.MARK, body="\tmovq\t(%r12), %rax\n\tmovq\t%rax, %rbx\n" + 3 * "\taddq\t$1, %rbx\n",
+                                    often=100000, once=100, extra="").replace("\tf,", f"\t{name},").replace("\nf:", f"\n{name}:")
+            plain = self.LOOP.format(mark="", body="\taddq\t$1, (%rbx)\n\taddq\t$8, %rbx\n", often=700, once=7, extra="\tnop\n")
+            plain = plain.replace("\tf,", "\tmain,").replace("\nf:", "\nmain:")
+            with self.subTest(name):
+                self.assertEqual(re.findall(r"\$(\d+), sim_insns", self.rewrite(made + "#uninstrumented\n" + plain)), said)
+
+    def test_piped(self) -> None:
+        """With -pipe the same comes out; what comes by standard input cannot be read twice, and is refused."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "x.c"
+            source.write_text("int f(int *p) { int s = 0; for (int i = 0; i < 9; i++) s += p[i]; return s; }\n", encoding="utf-8")
+            compiler = ["gcc", f"-B{ROOT / 'sim' / 'bin'}/", "-O2", "-g", "-dA", "-fsanitize=thread", "-fsanitize-coverage=trace-pc",
+                        "-c", "-o"]
+            made = []
+            for number, more in enumerate(([], ["-pipe"])):
+                subprocess.run([*compiler, f"{folder}/{number}.o", *more, source], check=True)
+                made.append(Path(f"{folder}/{number}.o").read_bytes())
+            self.assertEqual(made[0], made[1])
+            for more in ([], ["-pipe"]):
+                done = subprocess.run([*compiler, f"{folder}/2.o", *more, "-x", "c", "-"], text=True, capture_output=True, check=False,
+                                      input=source.read_text(encoding="utf-8"))
+                self.assertEqual((done.returncode, done.stderr), (
+                    1, "cc1: error: a source that comes by standard input is there once: the simulator compiles twice, name a file\n"))
+            source.write_text("int f(int *p) { return q; }\n", encoding="utf-8")
+            done = subprocess.run([*compiler, f"{folder}/3.o", "-pipe", source], text=True, capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("undeclared (first")), (1, 1), done.stderr)
+
     def test_library(self) -> None:
         """What waits or tells the time is the simulator's, or refused; a variable may have such a name in a text."""
         for name in ("clock_nanosleep", "usleep", "sleep", "time", "gettimeofday", "pthread_mutex_lock", "sched_getcpu"):
@@ -153,7 +185,11 @@ class Assembler(unittest.TestCase):
             for call in (f"\tcall\t{name}@PLT\n", f"\tjmp\t{name}\n", f"\tcall\t*{name}@GOTPCREL(%rip)\n"):
                 with self.assertRaises(SystemExit) as stop:
                     self.rewrite(self.MARK + call)
-                self.assertEqual(str(stop.exception), f"x.s: {name}() is not simulated")
+                self.assertEqual(str(stop.exception), f"x.s: error: {name}() is not simulated")
+        for file, where in (('"/y/x.c"', "/y/x.c:7"), ('"/y" "x.c"', "/y/x.c:7"), ('"/y" "x.c" md5 0x5', "/y/x.c:7")):
+            with self.assertRaises(SystemExit) as stop:
+                self.rewrite(f"\t.file 1 {file}\n\t.loc 1 7 3 is_stmt 1\n{self.MARK}\tcall\tpoll@PLT\n\t.loc 1 8 3\n")
+            self.assertEqual(str(stop.exception), f"{where}: error: poll() is not simulated")
         knows = self.MARK + "# not simulated: fork waitpid\n"
         self.assertIn("\tcall\tfork\n", self.rewrite(knows + "\tcall\tfork\n\tcall\twaitpid\n"))
         with self.assertRaises(SystemExit):
