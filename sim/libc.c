@@ -342,6 +342,7 @@ int main(int argc, char **argv)
     if (cores != NULL && (*cores < '0' || *cores > '9' || *end != '\0' || n == 0))
         sim_die(2, "TENTER_CORES=%s: how many of the machine's cores, 1 to %d", cores, SIM_CORES);
     sim_where_open();
+    sim_report_open();
     keep_environment();
     argument_count = argc;
     arguments = argv;

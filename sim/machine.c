@@ -74,8 +74,9 @@ static void value(const char *path, unsigned line, const struct key *k, const ch
         if (end == text || !(v >= 0 && v < 1e9) || (!times && v != (uint32_t)v) || (n > 0 && !many) || n == most) {
             static const char *const what[] = {"a time in ns", "times in ns", "a whole number", "whole numbers"};
             if (many)
-                sim_die(2, "%s:%u: %s takes 1 to %u %s, each below 1e9", path, line, k->name, most, what[k->kind]);
-            sim_die(2, "%s:%u: %s takes %s below 1e9", path, line, k->name, what[k->kind]);
+                sim_die(2, "%s:%u: %s takes 1 to %u %s, each from 0 to below 1e9", path, line, k->name, most,
+                        what[k->kind]);
+            sim_die(2, "%s:%u: %s takes %s from 0 to below 1e9", path, line, k->name, what[k->kind]);
         }
         if (times)
             ((uint64_t *)k->to)[n++] = (uint64_t)(v * (double)SIM_PS + 0.5);
@@ -108,8 +109,11 @@ static void parse(const char *path, FILE *f)
     for (unsigned line = 1; (text = strsep(&rest, "\n")) != NULL; line++) {
         text[strcspn(text, "\r")] = '\0';
         size_t name = strcspn(text, ":#");
-        if (text[strspn(text, " \t")] == '\0' || text[name] != ':')
+        size_t blank = strspn(text, " \t");
+        if (text[blank] == '\0' || text[blank] == '#')
             continue;
+        if (text[name] != ':')
+            sim_die(2, "%s:%u: a line is 'key: value', a comment or empty", path, line);
         unsigned i = 0;
         while (i < KEYS && !(strlen(keys[i].name) == name && memcmp(keys[i].name, text, name) == 0))
             i++;
@@ -184,9 +188,13 @@ void sim_machine_load(const char *name, unsigned cores, bool smt)
         sim_die(2, "%s: cores: 1 to %d", path, SIM_CORES);
     if (sim_machine.stores == 0 || sim_machine.stores > 64)
         sim_die(2, "%s: stores: 1 to 64", path);
+    if (sim_machine.instruction == 0 && sim_machine.hit == 0)
+        sim_die(2, "%s: instruction or hit: at least 0.001, or no time would pass for who looks again and again",
+                path);
     check_caches(path);
     if (cores > sim_machine.cores)
-        sim_die(2, "%u cores: the machine '%s' has %u", cores, sim_machine.name, sim_machine.cores);
+        sim_die(2, "%u cores: the machine '%s' has %u%s", cores, sim_machine.name, sim_machine.cores,
+                sim_machine.smt != 0 && !smt ? ", each with two threads by --smt" : "");
     sim_machine.cores = cores != 0 ? cores : sim_machine.cores;
     if (smt && sim_machine.smt == 0)
         sim_die(2, "the machine '%s' says nothing of two threads on a core (smt)", sim_machine.name);

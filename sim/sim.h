@@ -294,6 +294,7 @@ extern uint32_t sim_traffic[SIM_CORES][SIM_CORES]; /* lines that the first, thei
 enum sim_event { SIM_ON, SIM_OFF, SIM_RUN };
 void sim_event(enum sim_event kind, const struct sim_thread *t, uint64_t at);
 void sim_where_open(void);
+void sim_report_open(void); /* of report.c: what a program does not say itself, at its end */
 void sim_where_write(const uintptr_t *line, unsigned n); /* and who waited for these lines */
 
 /* ---- names.c ---- */

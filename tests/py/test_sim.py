@@ -59,11 +59,24 @@ class Machines(unittest.TestCase):
                            (["--traffic", "/dev/full", "packet"], "a picture ends in .png, .pdf, .svg"),
                            (["--traffic", "x.gif", "packet"], "a picture ends in .png, .pdf, .svg"),
                            (["--traffic", "/nowhere/x.png", "packet"], "cannot write /nowhere/x.png: No such file"),
-                           (["--trace", "/", "packet"], "cannot write /: Is a directory")):
+                           (["--trace", "/", "packet"], "cannot write /: Is a directory"),
+                           (["--trace", "-", "packet"], "--trace takes the name of a file"),
+                           (["packet", "--reps", "1", "--cores=4"], "--cores=4 is the simulator's: it stands before 'packet'"),
+                           (["--scheduler", "fife:private=0", "packet"], "no module 'fife' (nearest: fifo; a directory"),
+                           (["--machine", "README.md", "packet"], "a path has a slash: ./README.md"),
+                           (["./no.c"], "./no.c cannot be read: No such file"), (["/"], "a program is one C file"),
+                           (["tests/x.cpp"], "a program is one C file")):
             with self.subTest(argv), self.assertRaises(Stop) as stop:
                 sim.main(argv)
             self.assertIn(said, str(stop.exception))
             self.assertEqual(stop.exception.code, 2)
+
+    def test_environment(self) -> None:
+        """What the environment says is the default, as it is for a program that is run by itself."""
+        with mock.patch.dict(os.environ, {"TENTER_MACHINE": "d1548", "TENTER_SCHEDULER": "lifo"}):
+            args = sim.parser().parse(["packet"])
+            self.assertEqual((args.machine, args.scheduler), ("d1548", "lifo"))
+            self.assertEqual(sim.parser().parse(["--machine", "e5410x2"]).machine, "e5410x2")
 
     def test_split(self) -> None:
         self.assertEqual(sim.split(["--cores", "4", "packet", "--cores", "9"]),
@@ -555,16 +568,18 @@ class Runs(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             bad = Path(folder) / "bad.yaml"
             text = (ROOT / sim.MACHINES / "epyc7702x2.yaml").read_text(encoding="utf-8")
-            for change, said in ((("hit: 0.3", "hit: fast"), "hit takes a time in ns below 1e9"),
-                                 (("cores: 128", "cores: 1e9"), "cores takes a whole number below 1e9"),
-                                 (("stores: 48", "stores: 2.5"), "stores takes a whole number below 1e9"),
+            for change, said in ((("hit: 0.3", "hit: fast"), "hit takes a time in ns from 0 to below 1e9"),
+                                 (("cores: 128", "cores: 1e9"), "cores takes a whole number from 0 to below 1e9"),
+                                 (("stores: 48", "stores: 2.5"), "stores takes a whole number from 0 to below 1e9"),
                                  (("layers: [4, 64]", "layers: [4, x]"),
-                                  "layers takes 1 to 4 whole numbers, each below 1e9"),
+                                  "layers takes 1 to 4 whole numbers, each from 0 to below 1e9"),
                                  (("transfer: [25, 110, 220]", "transfer: [25, 110]"),
                                   "transfer has 2 times: it takes 3, one for each of the layers"),
                                  (("transfer: [25, 110, 220]", "transfer: [25, 220, 110]"),
                                   "transfer: a line from farther away comes sooner"),
                                  (("hit:", "hits:"), "there is no key 'hits'"),
+                                 (("smt:", "smt"), "bad.yaml:33: a line is 'key: value', a comment or empty"),
+                                 (("hit: 0.3", "hit: -0.3"), "hit takes a time in ns from 0"),
                                  (("layers: [4, 64]", "layers: [4, 64"), "layers: a list is written [a, b]"),
                                  (("layers: [4, 64]", "layers: [4, 64] 9"), "layers: '9"),
                                  (("cores: 128", "cores: 128 #" + 600 * " " + "hit: 7\nhits: 7"), "no key 'hits'"),
@@ -578,6 +593,10 @@ class Runs(unittest.TestCase):
                 lines = [x for x in done.stderr.splitlines() if x.startswith("tenter:")]
                 self.assertEqual(len(lines), 1, done.stderr)
                 self.assertIn(said, lines[0])
+            bad.write_text(re.sub("(?m)^(instruction|hit): [0-9.]+", r"\1: 0.0002", text), encoding="utf-8")
+            done = tenter("--machine", str(bad), *SMALL)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("bad.yaml: instruction or hit: at least 0.001, or no time would pass", done.stderr)
             caches = ("capacity", "ways", "sharing", "victim", "reach")
             kept = [x for x in text.splitlines() if not x.startswith(caches)]
             bad.write_text("\n".join(kept) + "\n", encoding="utf-8")
@@ -596,7 +615,8 @@ class Runs(unittest.TestCase):
             2, "tenter: TENTER_CORES=many: how many of the machine's cores, 1 to 256"))
         done = tenter(*SMALL, env={"TENTER_SMT": "yes"})
         self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (2, "tenter: TENTER_SMT=yes: 0 or 1"))
-        for argv, code, said in ((["--cores", "129", *SMALL], 2, "129 cores: the machine 'epyc7702x2' has 128"),
+        for argv, code, said in ((["--cores", "129", *SMALL], 2, "129 cores: the machine 'epyc7702x2' has 128, each with two threads by --smt"),
+                                 (["--smt", "--cores", "129", *SMALL], 2, "129 cores: the machine 'epyc7702x2' has 128"),
                                  (["--cores", "999", *SMALL], 2, "999 cores: the machine 'epyc7702x2' has 128"),
                                  (["--machine", "e5410x2", "--smt", *SMALL], 2,
                                   "the machine 'e5410x2' says nothing of two threads on a core (smt)"),
@@ -606,6 +626,101 @@ class Runs(unittest.TestCase):
             done = tenter(*argv)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(said, done.stderr.splitlines()[-1])
+
+
+class Own(unittest.TestCase):
+    """A program that is no workload: a C file of the user's."""
+
+    SHARE = """#include <pthread.h>
+#include <stdio.h>
+struct cell { _Alignas(PAD) volatile long hits; };
+static struct cell cells[4];
+static void *count(void *arg)
+{
+    struct cell *mine = arg;
+    for (int i = 0; i < 100000; i++)
+        mine->hits++;
+    return NULL;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, count, &cells[i]);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    printf("%s %ld\\n", argv[argc - 1], cells[0].hits + cells[3].hits);
+    return argc;
+}
+"""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.file = Path(folder.name) / "own.c"
+
+    def made(self, text: str, *argv: str, behind: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
+        self.file.write_text(text, encoding="utf-8")
+        return tenter("--cores", "8", *argv, str(self.file), *behind)
+
+    def test_false_sharing(self) -> None:
+        """Padding switches it on and off; the report names the variable and its field. What the program prints itself comes
+        too, but not into the record; its exit code is the verb's."""
+        found = {}
+        for pad in (8, 64):
+            text = self.SHARE.replace("PAD", str(pad))
+            done = self.made(text, "--json", "-", behind=("--cores", "last"))
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("last 200000\n", done.stderr)
+            said = json.loads(done.stdout)
+            self.assertEqual((said["program"], said["code"], said["sim"]["cores"]), (str(self.file), 3, 8))
+            again = json.loads(self.made(text, "--json", "-", behind=("--cores", "last")).stdout)
+            for one in (said, again):
+                one["sim"].pop("host")
+            self.assertEqual(said, again)
+            found[pad] = said["sim"]
+        self.assertGreater(found[8]["transfers"], 1000)
+        self.assertLess(found[64]["transfers"], 10)
+        self.assertGreater(found[8]["virtual_ns"], 1.2 * found[64]["virtual_ns"])
+        self.assertEqual(found[8]["lines"][0]["line"], "byte 0 of the variable cells")
+        done = self.made(self.SHARE.replace("PAD", "8"), behind=("last",))
+        self.assertRegex(done.stdout, r"\Alast 200000\n  simulated: epyc7702x2, 8 cores, .*\n")
+        if shutil.which("gdb"):
+            self.assertRegex(found[8]["lines"][0]["field"], r"struct cell\.hits, .*own\.c:9$")
+            self.assertRegex(done.stdout, r"of the variable cells \(struct cell\.hits, .*own\.c:9\)\n")
+
+    def test_main_counts(self) -> None:
+        """What main does costs instructions, as much as what any function does."""
+        loop = "volatile int x; {} {{ for (int i = 0; i < 100000; i++) x = x + i; return 0; }}"
+        counts = []
+        for text in (loop.format("int main(void)"), loop.format("__attribute__((noinline)) static int f(void)") + "int main(void) { return f(); }"):
+            counts.append(json.loads(self.made(text, "--json", "-").stdout)["sim"]["instructions"])
+        self.assertGreater(counts[0], 400000)
+        self.assertAlmostEqual(counts[0] / counts[1], 1, delta=0.01)
+
+    def test_fibres(self) -> None:
+        """The core's fibres, by a module and with a seed; a program may end in one of them."""
+        text = ('#include <stdio.h>\n#include <stdlib.h>\n#include <tenter.h>\n'
+                'static void *f(void *a) { (void)a; puts("there"); exit(5); }\n'
+                'int main(void) { return tn_run(NULL, f, NULL, NULL); }\n')
+        done = self.made(text, "--scheduler", "fifo:private=0", "--seed", "7")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertRegex(done.stdout, r"\Athere\n  simulated: (?s:.*)\n  worker 0 +busy")
+
+    def test_refused(self) -> None:
+        for text, code, said in (("int main(void) { return y; }", 2, "own.c:1:25: error: 'y' undeclared"),
+                                 ("#include <poll.h>\nint main(void)\n{\n    return poll(0, 0, 5);\n}", 2,
+                                  "own.c:4: error: poll() is not simulated"),
+                                 ("int f(void) { return 0; }", 2, "undefined reference to `main'"),
+                                 ("#include <tenter_io.h>\nint main(void) { char c; return (int)tn_read(0, &c, 1); }", 2,
+                                  "(what is simulated has no I/O)"),
+                                 ("#include <unistd.h>\nint main(void) { _exit(0); }", 2, "let main return, or call exit"),
+                                 ("int *p; int main(void) { *p = 5; return 0; }", 99, "own.c was ended by SIGSEGV")):
+            done = self.made(text)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+            self.assertIn(said, done.stderr.splitlines()[-1])
+            self.assertEqual([p.name for p in (MesonBuilder(ROOT).folder(Variant.of({"runtime": "sim", "schedulers": "fifo"})) /
+                                               "own").iterdir() if p.is_dir()], [], "nothing is left")
 
 
 if __name__ == "__main__":
