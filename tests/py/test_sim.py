@@ -686,8 +686,8 @@ int main(int argc, char **argv)
         done = self.made(self.SHARE.replace("PAD", "8"), behind=("last",))
         self.assertRegex(done.stdout, r"\Alast 200000\n  simulated: epyc7702x2, 8 cores, .*\n")
         if shutil.which("gdb"):
-            self.assertRegex(found[8]["lines"][0]["field"], r"struct cell\.hits, .*own\.c:9$")
-            self.assertRegex(done.stdout, r"of the variable cells \(struct cell\.hits, .*own\.c:9\)\n")
+            self.assertRegex(found[8]["lines"][0]["field"], r"\Astruct cell\.hits, own\.c:9\Z")
+            self.assertRegex(done.stdout, r"of the variable cells \(struct cell\.hits, own\.c:9\)\n")
 
     def test_main_counts(self) -> None:
         """What main does costs instructions, as much as what any function does."""

@@ -91,8 +91,10 @@ def name(pc, at):
             break
     tag = found[0].name or found[0].tag if found else None
     root = os.environ.get("ROOT", "")
+    where = os.path.relpath(file, root) if root else file
+    where = os.path.basename(file) if where.startswith("..") else where     # a program of the user's
     return {"field": f"{star}{'struct ' + tag if tag else 'struct'}.{'.'.join(found[1])}" if found else None,
-            "source": f"{os.path.relpath(file, root) if root else file}:{here.line}"}
+            "source": f"{where}:{here.line}"}
 
 
 print(json.dumps({pair: name(*map(int, pair.split(":"))) for pair in os.environ.get("FIELDS", "").split()}))
