@@ -10,7 +10,7 @@
  *
  * Proof. All is done under one lock. 1. Nothing is lost: who waits found nothing kept, and what comes is handed to it or kept.
  * 2. A request is over once: who takes it out of `waiting` says so, and nobody else. 3. The order is kept, since nothing is
- * handed over past what is kept. 4. The next owner of the number has nothing of this one's: the key has its generation, and
+ * handed over past what is kept, and who asks makes the call itself only where nothing is, nor is still received. 4. The next owner of the number has nothing of this one's: the key has its generation, and
  * only who asks opens it, which nobody does in a generation that has ended (request.h, 4).
  */
 #ifndef TN_IO_AHEAD_H
@@ -59,9 +59,10 @@ static inline int64_t tn_ahead_take(struct tn_ahead *a, struct tn_request *rq, t
     return n;
 }
 
-enum tn_asked { TN_ASKED_OVER, TN_ASKED_WAITS, TN_ASKED_RECEIVE };
+enum tn_asked { TN_ASKED_OVER, TN_ASKED_WAITS, TN_ASKED_RECEIVE, TN_ASKED_REFUSED };
 
-/* OVER: with `*result`. RECEIVE: it waits, and the poller is to receive, at `place`. */
+/* OVER: with `*result`. RECEIVE: it waits, and the poller is to receive, at `place`. REFUSED: that is NULL, there is nothing, and nobody
+ * receives; so who asks may make the call itself. */
 static inline enum tn_asked tn_ahead_ask(struct tn_ahead *a, uint64_t key, struct tn_request *rq, tn_take *take,
                                          void *place, int64_t *result)
 {
@@ -78,6 +79,8 @@ static inline enum tn_asked tn_ahead_ask(struct tn_ahead *a, uint64_t key, struc
     else if (a->end <= 0) {
         *result = a->end;
         a->end = 1;
+    } else if (!a->receives && place == NULL) {
+        asked = TN_ASKED_REFUSED;
     } else {
         a->waiting = rq;
         asked = a->receives ? TN_ASKED_WAITS : TN_ASKED_RECEIVE;

@@ -5,6 +5,11 @@
  */
 #include "io.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 enum { MUCH = 1 << 20, MORE = 8 << 20 };
 
 static unsigned char byte_at(size_t i)
@@ -175,11 +180,92 @@ static void unaccepted(void)
     CHECK_EQUAL(harness_count("fd"), before);
 }
 
+/* ---- a worker that has no ring ---- */
+
+static bool forbid(void)
+{
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof rules / sizeof rules[0], rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void *keeps_busy(void *stop)
+{
+    while (!atomic_load((_Atomic(bool) *)stop))
+        tn_yield();
+    return NULL;
+}
+
+enum { UNDONE = 1, NO_FILTER = 77, NO_SECOND = 78 };
+
+/* The second worker can have no ring. What is read there is what comes next all the same, since the first one's has received it. */
+static void *reads_here_and_there(void *arg)
+{
+    _Atomic(bool) stop = false;
+    int fd[2];
+    unsigned there = 0;
+    if (!forbid())
+        return (void *)NO_FILTER;
+    if (tn_workers_add(tn_cluster_self(), 1) != 0)
+        return (void *)UNDONE;
+    tn_fibre *busy[2] = {start(keeps_busy, (intptr_t)&stop), start(keeps_busy, (intptr_t)&stop)};
+    open_pair(TCP, fd);
+    tn_fibre *f = start_sending(fd[0], MUCH);
+    for (size_t got = 0; got < MUCH;) {
+        unsigned char part[1000];
+        int want = got / 10000 % 2 != 0;
+        for (int i = 0; tn_worker_self() != want && i < 100; i++)
+            tn_sleep(1000);
+        ssize_t n = tn_read(fd[1], part, sizeof part);
+        there += tn_worker_self() == 1 && n > 0;
+        if (n < 0 && errno == EPERM) /* nothing has been received, and it cannot wait there */
+            continue;
+        for (ssize_t i = 0; i < n; i++)
+            if (part[i] != byte_at(got + (size_t)i))
+                return (void *)UNDONE;
+        if (n <= 0)
+            return (void *)UNDONE;
+        got += (size_t)n;
+    }
+    atomic_store(&stop, true);
+    end_of(f);
+    end_of(busy[0]);
+    end_of(busy[1]);
+    close_pair(fd);
+    return there != 0 ? arg : (void *)NO_SECOND;
+}
+
+static void no_ring(void)
+{
+    if (build_has("sanitize=thread"))
+        SKIP("ThreadSanitizer knows no thread that is made in a child of fork");
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) { /* for the filter stays */
+        struct tn_config config = with_poller(1);
+        config.slots = 2;
+        void *value = (void *)UNDONE;
+        int rc = tn_run(&config, reads_here_and_there, NULL, &value);
+        _exit(rc != 0 ? UNDONE : (int)(intptr_t)value);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_FILTER)
+        SKIP("no filter of system calls here");
+    if (!CHECK_EQUAL(status, 0))
+        harness_note("it has ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
 static const struct test tests[] = {
     {"in order, however it is asked for", in_order},
     {"more than there are buffers for", too_few_buffers},
     {"closed with much received", unread},
     {"closed with connections that nobody accepted", unaccepted},
+    {"asked for by a worker that has no ring", no_ring},
 };
 
 int main(int argc, char **argv)

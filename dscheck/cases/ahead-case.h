@@ -48,12 +48,20 @@ static int64_t take(struct tn_request *rq, int64_t before, struct tn_got *got)
     return 1;
 }
 
-static int asks(void *key, struct tn_request *rq, void **place)
+struct asker {
+    uint32_t generation;
+    void *receives_at; /* NULL: its worker has no place for that */
+};
+
+static int asks(void *by, struct tn_request *rq, void **place)
 {
     int64_t result = 0;
     struct tn_claims none = {NULL, NULL};
+    const struct asker *asker = by;
     *place = &ahead;
-    enum tn_asked asked = tn_ahead_ask(&ahead, *(uint32_t *)key, rq, take, &due, &result);
+    enum tn_asked asked = tn_ahead_ask(&ahead, asker->generation, rq, take, asker->receives_at, &result);
+    if (asked == TN_ASKED_REFUSED)
+        return ENOSYS;
     if (asked == TN_ASKED_OVER)
         tn_request_over(rq, result, &none);
     if (asked == TN_ASKED_RECEIVE)
@@ -77,14 +85,19 @@ static inline tn_time for_ever(void)
 }
 
 /* Which thing it was; or, negative, an errno value. */
-static inline int reads(uint32_t generation, tn_time deadline)
+static inline int reads_by(struct asker by_whom, tn_time deadline)
 {
     int thing = 0;
     struct tn_request rq = {.kind = TN_REQUEST_READ, .data = &thing, .n = 1};
-    const struct tn_performs by = {asks, withdraws, for_ever, &generation};
-    int n = (int)tn_request_do(&way, generation, &rq, deadline, NULL, &by);
+    const struct tn_performs by = {asks, withdraws, for_ever, &by_whom};
+    int n = (int)tn_request_do(&way, by_whom.generation, &rq, deadline, NULL, &by);
     assert((n == 1) == (thing != 0));
     return n == 1 ? thing : n;
+}
+
+static inline int reads(uint32_t generation, tn_time deadline)
+{
+    return reads_by((struct asker){generation, &due}, deadline);
 }
 
 /* The poller, of generation 0. */

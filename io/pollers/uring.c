@@ -203,12 +203,13 @@ static void uring_prepare(struct io_uring_sqe *sqe, const struct tn_request *rq)
 static int uring_perform(void *state, struct tn_worker *me, struct tn_request *rq, void **place)
 {
     int rc;
-    struct uring *r = ((struct uring_poller *)state)->falls_back ? NULL : uring_of(state, me, &rc);
+    struct uring_poller *p = state;
+    struct uring *r = p->falls_back ? NULL : uring_of(p, me, &rc);
     struct io_uring_sqe *sqe = r != NULL ? uring_room(r) : NULL;
+    if (!p->falls_back && p->rings->ahead && rq->ahead != NULL)
+        return uring_asks(r, sqe, rq, place);
     if (sqe == NULL)
         return ENOSYS;
-    if (r->ahead && rq->ahead != NULL)
-        return uring_asks(r, sqe, rq, place);
     uring_prepare(sqe, rq);
     uring_put(r, sqe, (uintptr_t)rq);
     uring_pending(r, 1);

@@ -116,12 +116,13 @@ static bool uring_is_ahead(const void *place)
     return ((uintptr_t)place & 1) != 0;
 }
 
+/* `sqe`: NULL, this worker's ring has no room, or there is none. Another worker may have received what is asked for even so. */
 static int uring_asks(struct uring *r, struct io_uring_sqe *sqe, struct tn_request *rq, void **place)
 {
     struct tn_claims none = {NULL, NULL};
     int64_t result = 0;
     *place = (char *)rq->ahead + 1;
-    switch (tn_ahead_ask(rq->ahead, rq->key, rq, uring_take, r, &result)) {
+    switch (tn_ahead_ask(rq->ahead, rq->key, rq, uring_take, sqe != NULL ? r : NULL, &result)) {
     case TN_ASKED_OVER:
         tn_request_over(rq, result, &none); /* nobody waits for it yet */
         break;
@@ -138,6 +139,8 @@ static int uring_asks(struct uring *r, struct io_uring_sqe *sqe, struct tn_reque
         break;
     case TN_ASKED_WAITS:
         break;
+    case TN_ASKED_REFUSED:
+        return ENOSYS;
     }
     return 0;
 }
