@@ -2,71 +2,13 @@
  *
  * Groups, cancellation, clean-up handlers: each kind of wait, deadlines, nested groups, and a wave over all of them.
  */
-#include "sync.h"
+#include "kinds.h"
 
 #include "tenter_group.h"
 
 #include <stdio.h>
 
-/* ---- what a member waits in: ten kinds, in which nobody wakes it ---- */
-
-static tn_mutex held, mutex;
-static tn_sem sem;
-static tn_cond cond;
-static tn_rwlock written;
-static tn_barrier barrier;
-static tn_latch latch;
 static tn_fibre *sleeper;
-static tn_token never;
-
-static int in_mutex(void)
-{
-    return tn_mutex_lock_until(&held, TN_FOREVER, NULL);
-}
-static int in_sem(void)
-{
-    return tn_sem_wait(&sem);
-}
-static int in_cond(void)
-{
-    tn_mutex_lock(&mutex);
-    int rc = tn_cond_wait(&cond, &mutex);
-    tn_mutex_unlock(&mutex);
-    return rc;
-}
-static int in_read(void)
-{
-    return tn_rwlock_rdlock_until(&written, TN_FOREVER, NULL);
-}
-static int in_write(void)
-{
-    return tn_rwlock_wrlock_until(&written, TN_FOREVER, NULL);
-}
-static int in_barrier(void)
-{
-    return tn_barrier_wait(&barrier);
-}
-static int in_latch(void)
-{
-    return tn_latch_wait(&latch);
-}
-static int in_sleep(void)
-{
-    return tn_sleep_until(TN_FOREVER, NULL);
-}
-static int in_token(void)
-{
-    tn_wait_prepare();
-    return tn_wait(TN_FOREVER, &never);
-}
-static void nobody(tn_waiter waiter, void *arg)
-{
-    (void)waiter, (void)arg;
-}
-static int in_suspend(void)
-{
-    return tn_suspend(nobody, NULL, TN_FOREVER, NULL);
-}
 static void *sleeps(void *arg)
 {
     tn_latch_wait(&latch);
@@ -75,39 +17,6 @@ static void *sleeps(void *arg)
 static int in_join(void)
 {
     return tn_join(sleeper, NULL);
-}
-
-static int (*const kinds[])(void) = {in_mutex,   in_sem,   in_cond,  in_read,  in_write,
-                                     in_barrier, in_latch, in_sleep, in_token, in_suspend};
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
-
-static void block_all(void)
-{
-    CHECK_EQUAL(tn_mutex_init(&held, NULL), 0);
-    CHECK_EQUAL(tn_mutex_init(&mutex, NULL), 0);
-    CHECK_EQUAL(tn_sem_init(&sem, 0, 0), 0);
-    tn_cond_init(&cond);
-    CHECK_EQUAL(tn_rwlock_init(&written, TN_RWLOCK_FAIR), 0);
-    CHECK_EQUAL(tn_barrier_init(&barrier, 1000000), 0);
-    tn_latch_init(&latch, 1);
-    tn_token_init(&never);
-    CHECK_EQUAL(tn_mutex_lock(&held), 0);
-    CHECK_EQUAL(tn_rwlock_wrlock(&written), 0);
-}
-
-/* Nobody is left in any of them. */
-static void unblock_all(void)
-{
-    CHECK_EQUAL(tn_mutex_unlock(&held), 0);
-    CHECK_EQUAL(tn_rwlock_unlock(&written), 0);
-    CHECK_EQUAL(tn_mutex_destroy(&held), 0);
-    CHECK_EQUAL(tn_mutex_destroy(&mutex), 0);
-    CHECK_EQUAL(tn_sem_destroy(&sem), 0);
-    CHECK_EQUAL(tn_cond_destroy(&cond), 0);
-    CHECK_EQUAL(tn_rwlock_destroy(&written), 0);
-    CHECK_EQUAL(tn_barrier_destroy(&barrier), 0);
-    CHECK_EQUAL(barrier.waits.state, 0);
-    CHECK_EQUAL(tn_latch_destroy(&latch), 0);
 }
 
 static _Atomic(int) began, handled, ended;
@@ -165,7 +74,7 @@ static void wave(int n, tn_time deadline)
 {
     tn_group g;
     tn_time at = 0, told = 0;
-    block_all();
+    block_all(TN_MUTEX_DEFAULT);
     wanted = deadline == TN_FOREVER ? ECANCELED : ETIMEDOUT;
     atomic_store(&began, 0), atomic_store(&handled, 0), atomic_store(&ended, 0);
     tn_group_open(&g, deadline);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * A thousand rounds of a runtime's life leave no thread, no descriptor, no byte. Linked with --wrap for the calls by which
- * memory and address space come and go, so that they are counted, to the byte. Nor do a million waits that time out.
+ * memory and address space come and go, so that they are counted, to the byte. Nor do a million waits that time out, nor a
+ * crowd that is cancelled in one wave, which takes no memory either, and steps in proportion to its number.
  */
-#include "harness.h"
+#include "kinds.h"
 
-#include "tenter_sync.h"
+#include "tenter_group.h"
 
 #include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -121,7 +123,6 @@ static void *never_ends(void *arg)
 static void one_round(int i)
 {
     struct tn_config c = with(1 + i % 3, NULL);
-    tn_runtime *rt;
     tn_cluster *second;
     tn_fibre *f[4];
     c.on_demand = i % 2;
@@ -164,7 +165,7 @@ static void test_rounds(void)
 
 enum { WAITERS = 200, IN_ALL = 1000000 };
 static tn_sem none;
-static tn_cond never;
+static tn_cond unsignalled;
 static tn_mutex taken, lock;
 static tn_promise unkept;
 static unsigned turns;
@@ -188,7 +189,7 @@ static void *times_out(void *arg)
             break;
         default:
             tn_mutex_lock(&lock);
-            rc = tn_cond_wait_until(&never, &lock, deadline, NULL);
+            rc = tn_cond_wait_until(&unsignalled, &lock, deadline, NULL);
             tn_mutex_unlock(&lock);
         }
         atomic_fetch_add(&timed_out, rc == ETIMEDOUT);
@@ -196,7 +197,7 @@ static void *times_out(void *arg)
     return arg;
 }
 
-static void each_times_out(tn_runtime *rt, unsigned n)
+static void each_times_out(unsigned n)
 {
     tn_fibre *f[WAITERS];
     turns = n;
@@ -209,16 +210,15 @@ static void each_times_out(tn_runtime *rt, unsigned n)
 static void test_timed_waits(void)
 {
     struct tn_config c = with(2, NULL);
-    tn_runtime *rt;
     long all = build_has("sanitize=none") ? IN_ALL : IN_ALL / 50;
     CHECK_EQUAL(tn_start(&rt, &c), 0);
     tn_sem_init(&none, 0, 0);
     tn_promise_init(&unkept);
     CHECK_EQUAL(tn_mutex_lock(&taken), 0);
-    each_times_out(rt, 1); /* all at once: as many timers as there will ever be */
+    each_times_out(1); /* all at once: as many timers as there will ever be */
     long b = atomic_load(&blocks), n = atomic_load(&bytes), m = atomic_load(&mapped);
     atomic_store(&timed_out, 0);
-    each_times_out(rt, (unsigned)(all / WAITERS));
+    each_times_out((unsigned)(all / WAITERS));
     CHECK_EQUAL(atomic_load(&timed_out), all);
     CHECK_EQUAL(atomic_load(&blocks), b);
     CHECK_EQUAL(atomic_load(&bytes), n);
@@ -229,11 +229,101 @@ static void test_timed_waits(void)
     CHECK_EQUAL(tn_stop(rt), 0);
 }
 
+/* ---- a crowd in ten kinds of wait, cancelled in one wave ---- */
+
+static _Atomic(unsigned) begun, ran_handler, told_otherwise;
+
+static void handles(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&ran_handler, 1);
+}
+
+static void *is_cancelled(void *kind)
+{
+    struct tn_cleanup c;
+    tn_cleanup_push(&c, handles, NULL);
+    atomic_fetch_add(&begun, 1);
+    int rc = kinds[(uintptr_t)kind % KINDS]();
+    if (rc != ECANCELED)
+        atomic_fetch_add(&told_otherwise, 1);
+    tn_exit(TN_ERROR(rc));
+}
+
+static uint64_t steps(void)
+{
+    tn_cluster *cl = tn_cluster_first(rt);
+    return counter(cl, "switch") + counter(cl, "wait") + counter(cl, "wake") + counter(cl, "yield") +
+           counter(cl, "unpark");
+}
+
+static size_t pages_before;
+
+static size_t pages(void)
+{
+    size_t n = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f == NULL || fscanf(f, "%*d %zu", &n) != 1)
+        n = 0;
+    if (f != NULL)
+        fclose(f);
+    return n;
+}
+
+/* Steps of the runtime from just before it is cancelled until all have gone. */
+static uint64_t wave(unsigned n, size_t *resident)
+{
+    tn_group g;
+    uint64_t waits = counting() ? counter(tn_cluster_first(rt), "wait") : 0;
+    block_all(TN_MUTEX_BLOCK);
+    atomic_store(&begun, 0), atomic_store(&ran_handler, 0), atomic_store(&told_otherwise, 0);
+    tn_group_open(&g, TN_FOREVER);
+    for (uintptr_t i = 0; i < n; i++)
+        CHECK_EQUAL(tn_spawn(NULL, &(struct tn_attr){.runtime = rt, .group = &g}, is_cancelled, (void *)i), 0);
+    CHECK(EVENTUALLY(atomic_load(&begun) == n &&
+                     (!counting() || counter(tn_cluster_first(rt), "wait") - waits >= n))); /* each is in its wait */
+    nap_us(20000); /* and the workers asleep, as a rule */
+    *resident = (pages() - pages_before) * (size_t)sysconf(_SC_PAGESIZE) / n;
+    uint64_t before = counting() ? steps() : 0;
+    long memory = atomic_load(&calls);
+    tn_group_cancel(&g);
+    CHECK_EQUAL(tn_group_close(&g), ECANCELED);
+    CHECK_EQUAL(atomic_load(&calls), memory); /* nothing was taken, and nothing given back */
+    CHECK_EQUAL(atomic_load(&ran_handler), n);
+    CHECK_EQUAL(atomic_load(&told_otherwise), 0);
+    unblock_all();
+    return (counting() ? steps() : 0) - before;
+}
+
+static void test_wave(void)
+{
+    unsigned n = build_has("sanitize=none") && build_has("stacks=pooled") ? 100000 : 2000;
+    for (int workers = 1; workers <= 2; workers++) {
+        struct tn_config c = with(workers, NULL);
+        size_t few, many;
+        CHECK_EQUAL(tn_start(&rt, &c), 0);
+        pages_before = pages();
+        wave(n + n / 50, &few); /* what there is at most is there, also of stacks that workers keep */
+        long b = atomic_load(&blocks), bytes_before = atomic_load(&bytes), m = atomic_load(&mapped);
+        uint64_t of_few = wave(n / 10, &few), of_many = wave(n, &many);
+        CHECK_EQUAL(atomic_load(&blocks), b);
+        CHECK_EQUAL(atomic_load(&bytes), bytes_before);
+        CHECK_EQUAL(atomic_load(&mapped), m);
+        harness_note("%d workers, %u fibres: %.2f steps each, %.2f of a tenth; %zu bytes resident each", workers, n,
+                     (double)of_many / n, (double)of_few * 10 / n, many);
+        CHECK(of_many <= 3 * (uint64_t)n);
+        if (n == 100000 && build_has("buildtype=release"))
+            CHECK(many <= 2 * 4096 + 256);
+        CHECK_EQUAL(tn_stop(rt), 0);
+    }
+}
+
 int main(void)
 {
     static const struct test tests[] = {
         {"a thousand rounds leave no thread, descriptor or byte", test_rounds},
         {"a million waits that time out", test_timed_waits},
+        {"a crowd cancelled in one wave", test_wave},
     };
     return HARNESS_RUN("leaks", tests);
 }

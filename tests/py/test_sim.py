@@ -343,6 +343,17 @@ class Runs(unittest.TestCase):
         """Groups with room for so many members, and twice the load through a channel to the spawner, under each module."""
         self.passes(self.suite("bound"), 12, "3 passed, 0 failed")
 
+    def test_wave(self) -> None:
+        """A crowd of 10^5 in ten kinds of wait that is cancelled in one wave takes no longer for each than one of 10^4."""
+        took: dict[int, dict[str, float]] = {}
+        for fibres in (10_000, 100_000):
+            said = self.record("--cores", "2", "--scheduler", "fifo", "wave", "--workers", "2", "--fibres", str(fibres), "--reps", "1",
+                               "--warmup", "0")
+            self.assertEqual(said["status"], "ok", said)
+            took[fibres] = {s["metric"]: s["value"] for s in said["samples"]}
+        for metric in ("told", "gone"):
+            self.assertLess(took[100_000][metric], 1.25 * took[10_000][metric], took)
+
     def test_victims_by_distance(self) -> None:
         """victims=topology: of what is stolen, the part that comes from the same complex (three of 63 others) is several
         times that of chance."""
