@@ -14,6 +14,9 @@ from .errors import USAGE, Stop, nearest
 from .matrix import Cell, Matrix, module_of
 
 CONFIG = "core/tenter-config"
+MACHINES = "sim/machines"
+#: variables that only simulated cells have, and what they may be; None: see there
+_SIMULATED = {"TENTER_MACHINE": None, "TENTER_CORES": [1, 256], "TENTER_CAPACITIES": [0, 1], "TENTER_SMT": [0, 1]}
 _SUFFIX = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _MAIN = re.compile(r"^(?:int main\s*\(|func main\(\))", re.MULTILINE)
 
@@ -134,6 +137,7 @@ def check_names(root: Path, matrix: Matrix) -> None:
             if name not in library:
                 raise _error(matrix, cell, name,
                              f"unknown variable '{name}' ({nearest(name, library)})")
+        _check_machine(root, matrix, cell)
         for name in cell.build:
             if len(build_options) > 1 and name not in build_options:
                 raise matrix.file.error(["build", name], f"unknown build option '{name}' "
@@ -147,6 +151,29 @@ def check_names(root: Path, matrix: Matrix) -> None:
             if not inside and not (Path(module) / f"{Path(module).name}.c").exists():
                 raise _error(matrix, cell, "scheduler", f"{module} holds no module: "
                              f"{Path(module).name}.c is not there")
+
+
+def _check_machine(root: Path, matrix: Matrix, cell: Cell) -> None:
+    """Of a simulated cell, before minutes of building: what its program would refuse, each time."""
+    given = {n: v for n, v in cell.variables().items() if n in _SIMULATED}
+    for name, value in given.items():
+        if cell.build.get("runtime") != "sim":
+            raise _error(matrix, cell, name, f"{name} is for simulated cells, which have build: {{runtime: sim}}")
+        fault = misfit(value, {"range": _SIMULATED[name]}) if _SIMULATED[name] else None
+        if fault or _SIMULATED[name] and not value.isdigit():
+            raise _error(matrix, cell, name, f"{name}: {fault or f'{value} is no whole number'}")
+    machine = given.get("TENTER_MACHINE", "")
+    there = [p.stem for p in (root / MACHINES).glob("*.yaml")]
+    file = Path(machine) if "/" in machine else root / MACHINES / f"{machine}.yaml"
+    if machine in ("", "host"):                     # what `host` is, is seen when it runs
+        return
+    if not file.exists():
+        raise _error(matrix, cell, "TENTER_MACHINE", f"no machine '{machine}' ({nearest(machine, [*there, 'host'])}; a file of "
+                     "your own has a slash in its name)")
+    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""     # else its program says what is wrong
+    most = re.search(r"^cores: *(\d+)", text, re.MULTILINE)
+    if most and int(given.get("TENTER_CORES", 1)) > int(most[1]):
+        raise _error(matrix, cell, "TENTER_CORES", f"TENTER_CORES: {given['TENTER_CORES']}: the machine '{machine}' has {most[1]}")
 
 
 def check_knobs(root: Path, builder: Builder, matrix: Matrix) -> None:

@@ -229,6 +229,8 @@ class _Run:
             for note in known.check_plan(self.root, self.builder, self.matrix, cells):
                 say(f"note: {note}")
             return self._planned(cells, todo, estimator)
+        for cell in cells:
+            invoke.simulated(cell.variables())      # no run of which half is in vain
         try:
             known.check_knobs(self.root, self.builder, self.matrix)
             self._build(cells)

@@ -19,7 +19,7 @@ from .errors import GOOD, INTERNAL, Stop, nearest
 from .progress import Steps, say
 
 ROOT = Path(__file__).resolve().parents[2]
-MACHINES = "sim/machines"
+MACHINES = known.MACHINES
 MACHINE = "epyc7702x2"
 PICTURES = (".png", ".pdf", ".svg")
 #: options that no workload has as well

@@ -62,6 +62,30 @@ class Expansion(TreeCase):
         with self.assertRaisesRegex(Stop, r"unknown variable 'TENTER_STALLS'.*TENTER_STALL_MS"):
             known.check_names(self.tree, self.load(text % "STALLS"))
 
+    def test_machines(self) -> None:
+        """What a simulated program would refuse is said before anything is built, at its line; and no other program has that."""
+        (self.tree / "core").mkdir(exist_ok=True)
+        (self.tree / "core/config.c").write_text('K(stall_ms, NULL)\nvariables[] = {' + ", ".join(
+            f'{{.name = "{n}"}}' for n in ("MACHINE", "CORES", "CAPACITIES", "SMT")) + '};\nfamilies[] = {"TEST_"};\n')
+        (self.tree / "sim/machines").mkdir(parents=True)
+        (self.tree / "sim/machines/two.yaml").write_text("# of pairs\ncores: 8 # x\n")
+        text = "program: good\nbuild: {runtime: sim}\nfactors:\n  workers: 1\n"
+        for good in ("TENTER_MACHINE: [two, host]\n  TENTER_CORES: [1, 8]", "TENTER_CORES: [256]", "TENTER_SMT: [0, 1]",
+                     f"TENTER_MACHINE: {self.tree}/sim/machines/two.yaml"):
+            known.check_names(self.tree, self.load(text + f"  {good}\n"))
+        for bad, said in (("TENTER_MACHINE: [three]", "no machine 'three' (valid: host, two; a file of your own has a slash"),
+                          ("TENTER_MACHINE: ./two.yaml", "no machine './two.yaml'"), ("TENTER_CORES: many", "'many' is not a number"),
+                          ("TENTER_MACHINE: two\n  TENTER_CORES: [8, 9]", "TENTER_CORES: 9: the machine 'two' has 8"),
+                          ("TENTER_CORES: 257", "257 is out of range"), ("TENTER_CORES: 1.5", "1.5 is no whole number"),
+                          ("TENTER_CAPACITIES: 2", "TENTER_CAPACITIES: 2 is out of range")):
+            with self.subTest(bad), self.assertRaises(Stop) as stop:
+                known.check_names(self.tree, self.load(text + f"  {bad}\n"))
+            self.assertIn(said, str(stop.exception))
+            self.assertRegex(str(stop.exception), r"\.yaml:[678]: ")
+        with self.assertRaises(Stop) as stop:
+            known.check_names(self.tree, self.load("program: good\nfactors: {workers: 1, TENTER_MACHINE: two}\n"))
+        self.assertIn("TENTER_MACHINE is for simulated cells, which have build: {runtime: sim}", str(stop.exception))
+
     def test_arguments(self) -> None:
         found = self.load("program: good\nfactors: {scheduler: 'fifo:layout=global', workers: 2,"
                           " pin: [true, false], local_capacity: 8}\noptions: {packets: 7}\n"

@@ -18,10 +18,11 @@ from unittest import mock
 
 from fake_tree import CONFIG, FakeBuilder, TreeCase, program
 
-from experiments.runner import child, environment, export, listing, plan, progress, store
+from experiments.runner import calibrate, child, environment, export, listing, plan, progress, store
 from experiments.runner import matrix as matrices
 from experiments.runner import run as runner_run
 from experiments.runner.environment import capture
+from experiments.runner.errors import Stop
 from experiments.runner.run import main
 
 HERE = Path(__file__).resolve().parent
@@ -53,6 +54,16 @@ class Statuses(TreeCase):
             self.assertEqual(store.of_host(row, key), row["sim"]["host"][key])
         self.assertGreater(store.of_host(row, "wall_s"), 0)
         self.assertEqual(store.of_host({"wall_s": 2.0, "sim": None}, "wall_s"), 2.0)
+
+    def test_not_calibrated(self) -> None:
+        """Said before anything is built or run, though only the last cell asks for the machine `host`."""
+        (self.tree / "core").mkdir()
+        (self.tree / "core/config.c").write_text('variables[] = {{.name = "MACHINE"}};\nfamilies[] = {"TEST_"};\n')
+        self.matrix("build: {runtime: sim}\ninclude:\n  - factors: {program: good, workers: 1}\n"
+                    "  - factors: {program: good, workers: 1, TENTER_MACHINE: host}\nblocks: 1\norder: sequential\n")
+        with mock.patch.object(calibrate, "path", side_effect=Stop("the machine 'host' is not calibrated")):
+            self.assertIn("'host' is not calibrated", self.stops("m"))
+        self.assertFalse(self.out.exists())
 
     def test_ok(self) -> None:
         self.one("good", 0, "ok", "")
