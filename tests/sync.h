@@ -148,6 +148,50 @@ static inline void too_late(int (*wait)(tn_time, tn_token *))
     CHECK_EQUAL(wait(0, NULL), ETIMEDOUT);
 }
 
+/* ---- a deadline against what is waited for: each wait ends once, by the one or by the other ---- */
+
+static struct {
+    int (*wait)(tn_time deadline, tn_token *token);
+    tn_time deadline[PARTY];
+    _Atomic(int) in_time, timed_out;
+} against;
+
+static inline void *waits_against(void *number)
+{
+    tn_time deadline = against.deadline[(uintptr_t)number];
+    int rc = against.wait(deadline, NULL);
+    CHECK(rc == 0 || (rc == ETIMEDOUT && tn_now() >= deadline));
+    atomic_fetch_add(rc == 0 ? &against.in_time : &against.timed_out, 1);
+    return NULL;
+}
+
+/* Again and again: what three fibres and a thread wait for is begun, and brought about when their deadlines come, which are spread
+ * around that; then nobody is left at it. */
+static inline void deadlines_against(void (*begin)(void), int (*wait)(tn_time, tn_token *), void (*bring)(void),
+                                     void (*end)(void))
+{
+    uint64_t random = harness_seed();
+    int rounds = stress ? 3000 : 100;
+    against.wait = wait;
+    atomic_store(&against.in_time, 0), atomic_store(&against.timed_out, 0);
+    for (int i = 0; i < rounds; i++) {
+        struct party p;
+        begin();
+        tn_time at = tn_now() + 100000;
+        for (int j = 0; j < 4; j++)
+            against.deadline[j] = at - 40000 + harness_random(&random) % 80000;
+        invite(&p, 3, 1, waits_against);
+        while (tn_now() < at)
+            ;
+        bring();
+        all_gone(&p);
+        CHECK_EQUAL(wait(0, NULL), 0); /* it is there for who comes later */
+        end();
+    }
+    CHECK_EQUAL(atomic_load(&against.in_time) + atomic_load(&against.timed_out), 4 * rounds);
+    harness_note("%d in time, %d too late", atomic_load(&against.in_time), atomic_load(&against.timed_out));
+}
+
 static inline int sync_main(int argc, char **argv, const char *suite, const struct test *tests, size_t n)
 {
     stress = argc > 1 && strcmp(argv[1], "--stress") == 0;

@@ -227,9 +227,65 @@ static void test_once(void)
     beside(do_once);
 }
 
+/* ---- deadlines against the last that counts a latch down, and the end of what is done once ---- */
+
+static tn_fibre *doer;
+
+static void begin_latch(void)
+{
+    tn_latch_init(&latch, 1);
+}
+
+static void bring_latch(void)
+{
+    CHECK_EQUAL(tn_latch_down(&latch, 1), 0);
+}
+
+static void end_latch(void)
+{
+    CHECK_EQUAL(tn_latch_destroy(&latch), 0);
+    memset(&latch, 0xff, sizeof(latch)); /* nobody touches it any more */
+}
+
+static void begin_once(void)
+{
+    once = (tn_once)TN_ONCE_INIT;
+    done = 0;
+    atomic_store(&begun, 0);
+    atomic_store(&allowed, 0);
+    CHECK_EQUAL(tn_spawn(&doer, &(struct tn_attr){.runtime = rt}, needs, NULL), 0);
+    while (atomic_load(&begun) == 0)
+        sched_yield();
+}
+
+static void bring_once(void)
+{
+    atomic_store(&allowed, 1);
+    CHECK_EQUAL(tn_once_do(&once, initialise), 0);
+}
+
+static void end_once(void)
+{
+    CHECK_EQUAL(tn_join(doer, NULL), 0);
+    CHECK_EQUAL(done, 1);
+    CHECK(once.waits.ring == NULL);
+}
+
+static void against_gates(void)
+{
+    deadlines_against(begin_latch, latch_late, bring_latch, end_latch);
+    deadlines_against(begin_once, once_late, bring_once, end_once);
+}
+
+static void test_against(void)
+{
+    beside(against_gates);
+}
+
 static const struct test tests[] = {{"a barrier, again and again", test_barrier},
                                     {"a barrier's deadline against the last", test_barrier_hurry},
                                     {"a latch", test_latch},
                                     {"a latch that is freed at once", test_freed},
-                                    {"once", test_once}};
+                                    {"once", test_once},
+                                    {"deadlines against a latch and once", test_against}};
 SYNC_MAIN("gates", tests)

@@ -248,7 +248,49 @@ static void test_late(void)
     beside(lates);
 }
 
-static const struct test tests[] = {{"set once", test_once},           {"fibres and threads are told", test_told},
-                                    {"one of two sets it", test_race}, {"who gets it frees it", test_chain},
-                                    {"somebody waits", test_busy},     {"deadlines and tokens", test_late}};
+/* ---- a deadline against the value ---- */
+
+static tn_promise about_now;
+
+static void begin_promise(void)
+{
+    tn_promise_init(&about_now);
+}
+
+static int wait_promise(tn_time deadline, tn_token *token)
+{
+    void *value = &never;
+    int rc = tn_promise_get_until(&about_now, &value, deadline, token);
+    CHECK(value == (rc == 0 ? (void *)&about_now : (void *)&never)); /* with its value, or untouched */
+    return rc;
+}
+
+static void bring_promise(void)
+{
+    CHECK_EQUAL(tn_promise_set(&about_now, &about_now), 0);
+}
+
+static void end_promise(void)
+{
+    CHECK_EQUAL(tn_promise_destroy(&about_now), 0);
+    memset(&about_now, 0xff, sizeof(about_now)); /* nobody touches it any more */
+}
+
+static void against_value(void)
+{
+    deadlines_against(begin_promise, wait_promise, bring_promise, end_promise);
+}
+
+static void test_against(void)
+{
+    beside(against_value);
+}
+
+static const struct test tests[] = {{"set once", test_once},
+                                    {"fibres and threads are told", test_told},
+                                    {"one of two sets it", test_race},
+                                    {"who gets it frees it", test_chain},
+                                    {"somebody waits", test_busy},
+                                    {"deadlines and tokens", test_late},
+                                    {"a deadline against the value", test_against}};
 SYNC_MAIN("promise", tests)
