@@ -345,6 +345,33 @@ static void test_seconds(void)
     end();
 }
 
+/* By the day's time, as of more than a month: before this server began, which flushes nothing and ends what was to come; shortly
+ * before, or just now, which is at once; and to come. As memcached does. */
+static void test_flush_by_date(void)
+{
+    char line[64];
+    long day = (long)time(NULL);
+    begin(64, 1048576);
+    const struct {
+        long at;
+        bool flushes, later;
+    } dates[] = {{2592001, false, false},   {1000000000, false, false}, {day - 3600, false, false},
+                 {day - 30, true, false},   {day, true, false},         {day + 100, false, true},
+                 {2147483647, false, false}};
+    for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
+        ANSWERS(&at, "flush_all\r\nset a 0 0 1\r\nx\r\nflush_all 50\r\n", "OK\r\nSTORED\r\nOK\r\n");
+        snprintf(line, sizeof line, "flush_all %ld\r\n", dates[i].at);
+        ANSWERS(&at, line, "OK\r\n");
+        ANSWERS(&at, "get a\r\n", dates[i].flushes ? "END\r\n" : "VALUE a 0 1\r\nx\r\nEND\r\n");
+        atomic_fetch_add(&second, 60);
+        ANSWERS(&at, "get a\r\n", dates[i].flushes ? "END\r\n" : "VALUE a 0 1\r\nx\r\nEND\r\n");
+        atomic_fetch_add(&second, 1000);
+        ANSWERS(&at, "get a\r\n", dates[i].flushes || dates[i].later ? "END\r\n" : "VALUE a 0 1\r\nx\r\nEND\r\n");
+        atomic_fetch_sub(&second, 1060);
+    }
+    end();
+}
+
 static void test_stats(void)
 {
     static const char *const wanted[] = {"cmd_get 4",
@@ -464,6 +491,7 @@ int main(void)
         {"what is on its way counts", test_on_its_way},
         {"no memory", test_no_memory},
         {"to the second", test_seconds},
+        {"a flush by date", test_flush_by_date},
         {"stats", test_stats},
         {"threads", test_threads},
     };

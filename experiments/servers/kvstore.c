@@ -69,23 +69,6 @@ static void flush_due(struct kv *kv, struct shard *s, uint32_t now)
         flush_shard(kv, s);
 }
 
-void kv_flush(struct kv *kv, int32_t delay)
-{
-    uint32_t now = kv_now(kv);
-    if (delay <= 0)
-        next_unique(kv); /* memcached gives it one */
-    for (unsigned i = 0; i < kv->shards; i++) {
-        struct shard *s = &kv->shard[i];
-        service_lock(s->lock);
-        flush_due(kv, s, now);
-        if (delay > 0)
-            s->flush_at = now + (uint32_t)delay;
-        else
-            flush_shard(kv, s);
-        service_unlock(s->lock);
-    }
-}
-
 static uint32_t expiry(const struct kv *kv, int32_t exptime, uint32_t now)
 {
     if (exptime <= 0)
@@ -93,6 +76,23 @@ static uint32_t expiry(const struct kv *kv, int32_t exptime, uint32_t now)
     if (exptime <= MONTH)
         return now + (uint32_t)exptime;
     return exptime <= kv->birthday ? 1 : (uint32_t)(exptime - kv->birthday) + 2;
+}
+
+void kv_flush(struct kv *kv, int32_t delay)
+{
+    bool shortly_before =
+        delay <= kv->birthday && delay > kv->birthday - 62; /* memcached holds itself to be so much older */
+    uint32_t now = kv_now(kv), at = delay <= 0 || shortly_before ? now : expiry(kv, delay, now);
+    if (at <= now)
+        next_unique(kv); /* memcached gives it one */
+    for (unsigned i = 0; i < kv->shards; i++) {
+        struct shard *s = &kv->shard[i];
+        service_lock(s->lock);
+        flush_due(kv, s, now);
+        s->flush_at = at > 1 ? at : 0; /* 1: nothing is as old as that */
+        flush_due(kv, s, now);
+        service_unlock(s->lock);
+    }
 }
 
 /* ---- entries ---- */
