@@ -193,8 +193,8 @@ def run(command: list[str], env: dict[str, str], program: Path, args: argparse.N
         text = json.dumps(said) + "\n"
     else:
         text = sim_where.name_text(text, where, program)
-        if shutil.which("gdb") is None:
-            say(f"note: {sim_where.NO_GDB}")
+    if shutil.which("gdb") is None:
+        say(f"note: {sim_where.NO_GDB}")
     output.write("-", text)
     if args.traffic:
         sim_where.draw(where, machine_name, args.traffic)

@@ -281,6 +281,13 @@ class Runs(unittest.TestCase):
         said = subprocess.run([folder / "core" / "tenter-config"], text=True, capture_output=True, check=True, timeout=60)
         self.assertEqual(json.loads(said.stdout)["runtime"], "simulate")
 
+    def test_no_plugin(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["meson", "setup", folder, str(ROOT), "-Druntime=sim", "-Dschedulers=fifo,plugin"], text=True,
+                                  capture_output=True, check=False, timeout=600)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("ERROR: Problem encountered: -Druntime=sim takes no plug-in", done.stdout)
+
     def test_modules(self) -> None:
         for module in ("fifo", "lifo"):
             times = []
