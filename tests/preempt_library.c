@@ -4,6 +4,8 @@
  */
 #include "preempt_library.h"
 
+#include <stdlib.h>
+
 static volatile int inside;
 
 int library_inside(void)
@@ -24,4 +26,20 @@ void library_call(void (*fn)(void *), void *arg)
     inside++;
     fn(arg);
     inside--;
+}
+
+static _Thread_local volatile int allocates_here;
+
+void *library_allocate(void *old, size_t size)
+{
+    allocates_here++;
+    free(old);
+    void *p = malloc(size);
+    allocates_here--;
+    return p;
+}
+
+int library_allocates_here(void)
+{
+    return allocates_here;
 }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -235,6 +236,93 @@ static void test_smallest_stack(void)
     CHECK_EQUAL(tn_stop(rt), 0);
 }
 
+/* All that AVX-512 has beside the registers of before: in each fibre other values, on stacks that could be no smaller. */
+enum { WIDE = 4, ZMM = 32, MASKS = 7 };
+struct wide {
+    _Alignas(64) uint64_t zmm[ZMM][8];
+    uint16_t k[MASKS + 1];
+};
+static struct wide before[WIDE], after[WIDE];
+static volatile bool wide_flag;
+static volatile unsigned too_small;
+static bool pooled;
+
+__attribute__((target("avx512f"), noinline)) static void is_wide(void *number)
+{
+    uintptr_t n = (uintptr_t)number;
+    __asm__ volatile(
+        ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n\t"
+        "vmovdqu64 64*\\i(%0), %%zmm\\i\n\t"
+        ".endr\n\t"
+        ".irp i,1,2,3,4,5,6,7\n\t"
+        "kmovw 2048+2*\\i(%0), %%k\\i\n\t"
+        ".endr\n"
+        "1:\tcmpb $0, (%2)\n\t"
+        "je 1b\n\t"
+        ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n\t"
+        "vmovdqu64 %%zmm\\i, 64*\\i(%1)\n\t"
+        ".endr\n\t"
+        ".irp i,1,2,3,4,5,6,7\n\t"
+        "kmovw %%k\\i, 2048+2*\\i(%1)\n\t"
+        ".endr\n\t"
+        "vzeroupper"
+        :
+        : "r"(&before[n]), "r"(&after[n]), "r"(&wide_flag)
+        : "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+          "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22",
+          "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4",
+          "k5", "k6", "k7");
+}
+
+/* With nothing left of its stack but what is promised for being preempted: two frames of the signal, and 12 KiB for the handler. */
+static void *fills_and_is_wide(void *number)
+{
+    tn_fibre *self = tn_fibre_self();
+    char here;
+    size_t left = (size_t)(&here - ((char *)self - tn_stack_size(self))); /* a pooled stack ends at its fibre */
+    size_t promised = 2 * getauxval(AT_MINSIGSTKSZ) + 12288, own = 512;   /* own: of this, and the call */
+    if (pooled && left > promised + own) {
+        volatile char *fill = __builtin_alloca(left - promised - own);
+        *fill = 1;
+    }
+    too_small += pooled && left <= promised + own;
+    is_wide(number);
+    return NULL;
+}
+
+static void test_wide(void)
+{
+    _Static_assert(offsetof(struct wide, k) == 2048, "as the instructions have it");
+    uint64_t random = harness_seed();
+    tn_fibre *f[WIDE];
+    if (!__builtin_cpu_supports("avx512f"))
+        SKIP("no AVX-512");
+    tn_runtime *rt = start(1);
+    wide_flag = false;
+    too_small = 0;
+    pooled = build_has("stacks=pooled");
+    memset(after, 0, sizeof after);
+    for (uintptr_t i = 0; i < WIDE; i++) {
+        struct tn_attr a = {.runtime = rt, .stack = (size_t)sysconf(_SC_PAGESIZE)};
+        for (int r = 0; r < ZMM * 8; r++)
+            before[i].zmm[r / 8][r % 8] = harness_random(&random);
+        for (int r = 1; r <= MASKS; r++)
+            before[i].k[r] = (uint16_t)harness_random(&random);
+        CHECK_EQUAL(tn_spawn(&f[i], &a, fills_and_is_wide, (void *)i), 0);
+    }
+    CHECK(!counting() || EVENTUALLY(counter(tn_cluster_first(rt), "preempt") >= 5 * WIDE));
+    for (unsigned i = 0; i < WIDE; i++)
+        CHECK(tn_stack_used(f[i]) + 1024 < tn_stack_size(f[i]));
+    wide_flag = true;
+    CHECK_EQUAL(too_small, 0);
+    for (unsigned i = 0; i < WIDE; i++) {
+        join(f[i]);
+        CHECK_EQUAL(memcmp(before[i].zmm, after[i].zmm, sizeof before[i].zmm), 0);
+        CHECK_EQUAL(memcmp(&before[i].k[1], &after[i].k[1], MASKS * sizeof before[i].k[1]), 0);
+    }
+    CHECK_EQUAL(tn_stop(rt), 0);
+}
+
 static void *sleeps_long(void *arg)
 {
     struct rusage *at = arg;
@@ -302,6 +390,7 @@ static const struct test tests[] = {
     {"registers, errno and the thread stay", test_state},
     {"the signal is not left blocked", test_mask},
     {"the smallest stack has room for it", test_smallest_stack},
+    {"the smallest stack, and all of AVX-512", test_wide},
     {"no ticks while idle", test_idle},
     {"what is refused", test_refused},
 };

@@ -243,7 +243,8 @@ static void with_injection(tn_runtime *rt, void *(*fn)(void *))
     CHECK_EQUAL(wrong, 0);
 }
 
-/* What malloc keeps for the thread, and its locks, would not survive another fibre in the middle of it. */
+/* What malloc keeps for the thread, and its locks, would not survive another fibre in the middle of it. Half of the calls come by a
+ * library that knows whether one is under way on its thread: never, where a fibre is in the program. */
 static void *allocates(void *arg)
 {
     enum { KEPT = 64, CALLS = 40000 };
@@ -254,9 +255,14 @@ static void *allocates(void *arg)
         unsigned k = (unsigned)(harness_random(&random) % KEPT);
         for (size_t b = 0; b < size[k]; b++)
             wrong += kept[k][b] != mark;
-        free(kept[k]);
         size[k] = harness_random(&random) % (i % 16 == 0 ? 4096 : 200);
-        kept[k] = malloc(size[k]);
+        if (i % 2 == 0) {
+            kept[k] = library_allocate(kept[k], size[k]);
+        } else {
+            free(kept[k]);
+            kept[k] = malloc(size[k]);
+        }
+        wrong += library_allocates_here() != 0;
         for (size_t b = 0; b < size[k]; b++)
             kept[k][b] = mark;
     }
@@ -285,7 +291,7 @@ static void *nothing(void *arg)
 
 static void *calls(void *arg)
 {
-    enum { CALLS = 2000 };
+    enum { CALLS = 60000 };
     uint64_t random = harness_seed() + (uintptr_t)arg;
     unsigned i = 0;
     for (; i < CALLS || !enough; i++) {
@@ -301,8 +307,9 @@ static void *calls(void *arg)
             tn_sleep(harness_random(&random) % 1000);
             break;
         default:
-            for (unsigned k = 0; k < 20000; k++)
-                __asm__ volatile("");
+            if (i % 64 == 0) /* the program's: seldom, so that nearly all ticks come in the runtime */
+                for (unsigned k = 0; k < 20000; k++)
+                    __asm__ volatile("");
         }
         tn_mutex_lock(&mutex);
         guarded++;
