@@ -140,10 +140,54 @@ static ssize_t call_recv(int fd, void *arg)
     return recvfrom(fd, rq->data, rq->n, rq->flags | MSG_DONTWAIT, NULL, NULL);
 }
 
-TN_API ssize_t tn_recv_until(int fd, void *to, size_t n, int flags, tn_time deadline, tn_token *token)
+static ssize_t recv_some(int fd, void *to, size_t n, int flags, tn_time deadline, tn_token *token)
 {
     struct transfer t = {{.kind = TN_REQUEST_RECV, .data = to, .n = n, .flags = flags & ~MSG_DONTWAIT}, 0};
     return transfer(fd, TN_WAY_IN, call_recv, t, flags == 0 ? n : 0, deadline, token);
+}
+
+/* MSG_WAITALL is for a stream, and not for what looks at it, or beside it. */
+static bool wants_all(int fd, int flags)
+{
+    int type = 0;
+    socklen_t size = sizeof type;
+    return (flags & MSG_WAITALL) != 0 && (flags & (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE | MSG_DONTWAIT)) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+/* What is missing behind `had` bytes, call by call. What ends it and is not the connection's fault the next call is told; an
+ * error is told at once, since the kernel says it only once. */
+static ssize_t recv_rest(int fd, const struct iovec *v, size_t vectors_, size_t had, int flags, tn_time deadline,
+                         tn_token *token)
+{
+    size_t skip = had, sum = had;
+    for (size_t i = 0; i < vectors_; skip -= skip < v[i].iov_len ? skip : v[i].iov_len, i++)
+        for (size_t at = skip < v[i].iov_len ? skip : v[i].iov_len; at < v[i].iov_len;) {
+            ssize_t n = recv_some(fd, (char *)v[i].iov_base + at, v[i].iov_len - at, flags, deadline, token);
+            if (n < 0 && errno != ETIMEDOUT && errno != ECANCELED && errno != ENOMEM)
+                return -1;
+            if (n <= 0)
+                return (ssize_t)sum;
+            at += (size_t)n;
+            sum += (size_t)n;
+        }
+    return (ssize_t)sum;
+}
+
+static __attribute__((noinline)) ssize_t recv_all(int fd, void *to, size_t n, int flags, tn_time deadline,
+                                                  tn_token *token)
+{
+    struct iovec v = {to, n};
+    flags &= ~MSG_WAITALL;
+    ssize_t got = recv_some(fd, to, n, flags, deadline, token);
+    return got > 0 && (size_t)got < n ? recv_rest(fd, &v, 1, (size_t)got, flags, deadline, token) : got;
+}
+
+TN_API ssize_t tn_recv_until(int fd, void *to, size_t n, int flags, tn_time deadline, tn_token *token)
+{
+    return __builtin_expect(flags & MSG_WAITALL, 0) && wants_all(fd, flags)
+               ? recv_all(fd, to, n, flags, deadline, token)
+               : recv_some(fd, to, n, flags & ~MSG_WAITALL, deadline, token);
 }
 
 static ssize_t call_send(int fd, void *arg)
@@ -191,11 +235,21 @@ static ssize_t call_recvmsg(int fd, void *arg)
     return recvmsg(fd, rq->data, rq->flags | MSG_DONTWAIT);
 }
 
-TN_API ssize_t tn_recvmsg_until(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
+static ssize_t recvmsg_some(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
 {
     struct transfer t = {{.kind = TN_REQUEST_RECVMSG, .data = message, .flags = flags & ~MSG_DONTWAIT}, 0};
     size_t asked = flags == 0 && message != NULL ? bytes_of(message->msg_iov, message->msg_iovlen) : 0;
     return transfer(fd, TN_WAY_IN, call_recvmsg, t, asked, deadline, token);
+}
+
+TN_API ssize_t tn_recvmsg_until(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
+{
+    bool all = __builtin_expect(flags & MSG_WAITALL, 0) && wants_all(fd, flags);
+    ssize_t got = recvmsg_some(fd, message, flags & ~MSG_WAITALL, deadline, token);
+    return all && got > 0 && (size_t)got < bytes_of(message->msg_iov, message->msg_iovlen)
+               ? recv_rest(fd, message->msg_iov, message->msg_iovlen, (size_t)got, flags & ~MSG_WAITALL, deadline,
+                           token)
+               : got;
 }
 
 static ssize_t call_sendmsg(int fd, void *arg)

@@ -339,6 +339,88 @@ static void closing(void)
     fibres(closes_under);
 }
 
+/* ---- MSG_WAITALL ---- */
+
+enum { ALL = 12 };
+
+/* Three parts of what is asked for, one after the other; `end`: then it ends, as is said. */
+enum { STAYS, ENDS, RESETS };
+struct in_parts {
+    int fd, parts, end;
+};
+
+static void *sends_parts(void *arg)
+{
+    const struct in_parts *p = arg;
+    for (int i = 0; i < p->parts; i++) {
+        CHECK_EQUAL(tn_sleep(2000000), 0);
+        CHECK_EQUAL(tn_send(p->fd, "abcdefghijkl" + 4 * i, 4, MSG_NOSIGNAL), 4);
+    }
+    CHECK_EQUAL(tn_sleep(5000000), 0);
+    struct linger reset = {1, 0};
+    if (p->end == ENDS)
+        CHECK_EQUAL(tn_shutdown(p->fd, SHUT_WR), 0);
+    if (p->end == RESETS)
+        CHECK(setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0 && tn_close(p->fd) == 0);
+    return NULL;
+}
+
+static ssize_t recv_one_way(bool as_message, int fd, char *to, int flags, tn_time deadline)
+{
+    struct iovec v[4] = {{to, 2}, {to + 2, 0}, {to + 2, 7}, {to + 9, 3}};
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = 4};
+    memset(to, 0, ALL + 1);
+    return as_message ? tn_recvmsg_until(fd, &m, flags, deadline, NULL)
+                      : tn_recv_until(fd, to, ALL, flags, deadline, NULL);
+}
+
+static void all_of(int kind, bool as_message)
+{
+    char text[ALL + 1];
+    int fd[2];
+    open_pair(kind, fd);
+    struct in_parts whole = {fd[0], 3, STAYS}, two = {fd[0], 2, STAYS},
+                    last = {fd[0], 1, kind == TCP ? RESETS : ENDS};
+    tn_fibre *f = start(sends_parts, (intptr_t)&whole);
+    CHECK_EQUAL(recv_one_way(as_message, fd[1], text, MSG_WAITALL, TN_FOREVER), ALL);
+    CHECK(strcmp(text, "abcdefghijkl") == 0);
+    end_of(f);
+    f = start(sends_parts, (intptr_t)&two); /* the deadline: what has come; and before that a look at it */
+    CHECK_EQUAL(recv_one_way(as_message, fd[1], text, MSG_WAITALL | MSG_PEEK, TN_FOREVER), 4);
+    CHECK_EQUAL(end_of(f), 0);
+    CHECK_EQUAL(recv_one_way(as_message, fd[1], text, MSG_WAITALL, in_ms(10)), 8);
+    CHECK(strcmp(text, "abcdefgh") == 0);
+    CHECK(recv_one_way(as_message, fd[1], text, MSG_WAITALL, in_ms(1)) == -1 && errno == ETIMEDOUT);
+    f = start(sends_parts, (intptr_t)&last);
+    ssize_t n = recv_one_way(as_message, fd[1], text, MSG_WAITALL, TN_FOREVER);
+    CHECK(kind == TCP ? n == -1 && errno == ECONNRESET : n == 4);
+    end_of(f);
+    CHECK_EQUAL(recv_one_way(as_message, fd[1], text, MSG_WAITALL, TN_FOREVER), 0);
+    if (kind != TCP)
+        CHECK_EQUAL(tn_close(fd[0]), 0);
+    CHECK_EQUAL(tn_close(fd[1]), 0);
+}
+
+static void *waits_for_all(void *arg)
+{
+    char text[ALL + 1];
+    int fd[2];
+    for (int as_message = 0; as_message <= 1; as_message++) {
+        all_of(UNIX_STREAM, as_message);
+        all_of(TCP, as_message);
+        open_pair(UDP, fd); /* a message is one, however short */
+        CHECK_EQUAL(tn_send(fd[0], "abc", 3, 0), 3);
+        CHECK_EQUAL(recv_one_way(as_message, fd[1], text, MSG_WAITALL, TN_FOREVER), 3);
+        close_pair(fd);
+    }
+    return arg;
+}
+
+static void wait_all(void)
+{
+    fibres(waits_for_all);
+}
+
 static const struct test tests[] = {
     {"each call", transfers},
     {"deadlines and tokens", times_out},
@@ -347,6 +429,7 @@ static const struct test tests[] = {
     {"more than fits, both ways", much},
     {"a blocking descriptor", blocking_descriptor},
     {"closing under those that wait", closing},
+    {"MSG_WAITALL", wait_all},
 };
 
 int main(int argc, char **argv)
