@@ -255,7 +255,7 @@ static inline __attribute__((always_inline)) int spawn(tn_fibre **out, const str
     } else if (rc == TN_RUN_NOW) {
         stop_current(w, f, AFTER_READY, TN_DISPLACED, false);
     } else {
-        notify(cl, rc);
+        notify_by(member(w, cl), cl, rc);
     }
     if (visiting)
         tn_visitors_leave(&cl->rt->visitors);

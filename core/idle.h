@@ -7,9 +7,15 @@
  *   waker:  make a fibre ready      | light fence | anyone idle, and nobody searching?  -> wake one
  *   parker: announce (list, word)   | heavy fence | may there be work?                  -> withdraw, look again
  *
+ * The light fence costs nothing, and the heavy one, which interrupts all that run, 20 us. So light ones are for the cluster's own
+ * workers alone: whoever else wakes passes a fence of its own (IF0), and who parks while none of the others is busy does so too.
+ *
  * Proof that no wake-up is lost.
  *  1. If the waker's load misses the parker's announcement, the parker's look comes after its heavy fence and
- *     sees the ready fibre (platform.h): it does not sleep.
+ *     sees the ready fibre (platform.h): it does not sleep. Where it passes a fence of its own in place of the heavy one, no
+ *     other worker was busy when it announced itself, looked at in the same step under the lock. One that had been busy before
+ *     took the lock to be so no more, and what it had made ready by then is seen; one that becomes busy later takes it, or is
+ *     taken off under it, to be so, and sees the announcement. And whoever is no worker here has passed a fence of its own.
  *  2. If the waker sees it, it takes a worker off the idle list under the lock and unparks it. Whoever is off the
  *     list has been woken or has withdrawn, never both: both take place under the lock.
  *  3. If the waker wakes nobody because a worker searches, that worker's search either finds the fibre or ends.
@@ -159,7 +165,8 @@ static inline struct tn_idle_slot *tn_idle_busy_after(struct tn_idle *idle, stru
 
 /* ---- parking ---- */
 
-static inline void tn_idle_list(struct tn_idle *idle, struct tn_idle_slot *s, uint32_t how)
+/* Returns whether others are busy. */
+static inline bool tn_idle_list(struct tn_idle *idle, struct tn_idle_slot *s, uint32_t how)
 {
     tn_spinlock_lock(&idle->lock);
     atomic_store_explicit(&s->word, how, memory_order_relaxed); /* relaxed: published by the lock */
@@ -167,16 +174,20 @@ static inline void tn_idle_list(struct tn_idle *idle, struct tn_idle_slot *s, ui
         tn_idle_busy_(idle, s, -1);
     tn_idle_link_(&idle->idle, s, idle->idle.head);
     s->on = TN_ON_IDLE;
-    /* relaxed: ordered by the heavy fence that follows */
+    /* relaxed: ordered by the fence that follows */
     atomic_fetch_add_explicit(idle->hungry, TN_ONE_IDLE, memory_order_relaxed);
+    bool others = idle->busy.head != NULL;
     tn_spinlock_unlock(&idle->lock);
+    return others;
 }
 
 /* Announce that the calling worker will park. Look for work after this, and only then sleep. */
 static inline void tn_idle_announce(struct tn_idle *idle, struct tn_idle_slot *s, uint32_t how)
 {
-    tn_idle_list(idle, s, how);
-    tn_fence_heavy();
+    if (tn_idle_list(idle, s, how))
+        tn_fence_heavy();
+    else
+        atomic_thread_fence(memory_order_seq_cst); /* IF0: with that of who is no worker here */
 }
 
 /* Take back the announcement. False: a waker was faster; it counts as woken, and as searching. */
@@ -295,11 +306,10 @@ static inline bool tn_idle_search_end(struct tn_idle *idle)
     return was / TN_ONE_SEARCHES == 1;
 }
 
-/* Waker's side, after ready(): is there anybody to wake? If not since somebody searches, and what is ready is `open` to
- * him, have him look at once. */
-static inline bool tn_idle_wanted(struct tn_idle *idle, bool open)
+/* Behind a fence: is there anybody to wake? If not since somebody searches, and what is ready is `open` to him, have him look
+ * at once. */
+static inline bool tn_idle_wanted_(struct tn_idle *idle, bool open)
 {
-    tn_fence_light();
     uint32_t hungry = atomic_load_explicit(idle->hungry, memory_order_relaxed); /* relaxed: behind the fence */
     if (__builtin_expect(hungry == 0, 1))
         return false;
@@ -310,6 +320,20 @@ static inline bool tn_idle_wanted(struct tn_idle *idle, bool open)
         atomic_store_explicit(&idle->shown, atomic_load_explicit(&idle->shown, memory_order_relaxed) + 1,
                               memory_order_relaxed);
     return false;
+}
+
+/* Waker's side, after ready(), by a worker of the cluster. */
+static inline bool tn_idle_wanted(struct tn_idle *idle, bool open)
+{
+    tn_fence_light();
+    return tn_idle_wanted_(idle, open);
+}
+
+/* The same by anybody. */
+static inline bool tn_idle_wanted_outside(struct tn_idle *idle, bool open)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* IF0: with that of who parks and finds nobody busy */
+    return tn_idle_wanted_(idle, open);
 }
 
 #endif

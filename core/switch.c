@@ -47,11 +47,26 @@ static __attribute__((noinline)) void wake_for(struct cluster *cl, int placed)
     wake_worker(cl, which);
 }
 
-/* After a fibre of `cl` became ready: see that somebody will run it. `placed` is what ready() returned. */
+/* After a fibre of `cl` became ready: see that somebody will run it. `placed` is what ready() returned. By a worker of cl. */
 static inline void notify(struct cluster *cl, int placed)
 {
     if (__builtin_expect(tn_idle_wanted(&cl->idle, placed != TN_HELD && placed != TN_AWAITED), 0))
         wake_for(cl, placed);
+}
+
+/* The same by anybody. */
+static __attribute__((noinline)) void notify_outside(struct cluster *cl, int placed)
+{
+    if (tn_idle_wanted_outside(&cl->idle, placed != TN_HELD && placed != TN_AWAITED))
+        wake_for(cl, placed);
+}
+
+static inline void notify_by(const struct tn_worker *me, struct cluster *cl, int placed)
+{
+    if (__builtin_expect(me != NULL, 1))
+        notify(cl, placed);
+    else
+        notify_outside(cl, placed);
 }
 
 /* In a child of fork: was f left behind in the parent? There a fibre of the child's own runtime may ask, too. */
@@ -82,7 +97,7 @@ static __attribute__((noinline)) void make_ready_elsewhere(struct worker *w, str
     if (left_behind_in_parent(rt))
         return; /* nobody is there to run it */
     bool visiting = visit(w, rt);
-    notify(cl, TN_SCHED(cl)->ready(NULL, &f->pub, why));
+    notify_outside(cl, TN_SCHED(cl)->ready(NULL, &f->pub, why));
     if (visiting)
         tn_visitors_leave(&rt->visitors);
 }

@@ -41,7 +41,7 @@ static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_
 
 void tn_notify(struct tn_cluster *cl)
 {
-    notify(cluster_of(cl), 0);
+    notify_outside(cluster_of(cl), 0);
 }
 
 struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w)
@@ -52,7 +52,10 @@ struct tn_worker *tn_busy_after(struct tn_cluster *cl, struct tn_worker *w)
 
 bool tn_worker_idle(struct tn_worker *w)
 {
-    tn_fence_light(); /* pairs with the heavy one of who parks */
+    if (member(tn_self(), cluster_of(w->cluster)) != NULL)
+        tn_fence_light(); /* pairs with the heavy one of who parks */
+    else
+        atomic_thread_fence(memory_order_seq_cst); /* IF0: idle.h */
     /* relaxed: behind the fence */
     return atomic_load_explicit(&worker_of(w)->slot.word, memory_order_relaxed) != TN_SLOT_AWAKE;
 }
@@ -93,8 +96,9 @@ static void make_all_ready_in(struct cluster *cl, struct worker *w, struct tn_li
 {
     struct tn_link *l;
     if (TN_SCHED(cl)->ready_n != NULL && fibres->head != NULL) {
-        TN_SCHED(cl)->ready_n(w != NULL ? member(w, cl) : NULL, fibres, TN_WOKEN);
-        notify(cl, 0);
+        struct tn_worker *me = member(w, cl);
+        TN_SCHED(cl)->ready_n(me, fibres, TN_WOKEN);
+        notify_by(me, cl, 0);
     } else {
         while ((l = tn_list_pop_front(fibres)) != NULL)
             make_ready(w, fibre_of(tn_fibre_of(l)), TN_WOKEN);
@@ -118,7 +122,7 @@ void tn_ready_soon(struct tn_cluster *cluster, struct tn_list *fibres)
     struct tn_link *l = fibres->count == 1 && w != NULL ? tn_list_pop_front(fibres) : NULL;
     int placed = l != NULL ? TN_SCHED(cl)->ready(member(w, cl), tn_fibre_of(l), TN_WOKEN) : 0;
     if (placed != 0)
-        notify(cl, placed);
+        notify_by(member(w, cl), cl, placed);
     if (fibres->head != NULL)
         make_all_ready_in(cl, w, fibres);
 }
@@ -426,8 +430,9 @@ void *worker_main(void *worker)
     tn_idle_leave(&cl->idle, &w->slot);
     /* relaxed: else the others fend for themselves */
     if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) {
-        notify(cl, 0); /* what this worker leaves behind, or was about to look for */
-        keep_time(cl); /* others may have left that to its search */
+        notify_outside(cl,
+                       0); /* what this worker leaves behind, or was about to look for: it is on no list any more */
+        keep_time(cl);     /* others may have left that to its search */
     }
     tn_thread_guard(NULL);
     tn_self_set(NULL);

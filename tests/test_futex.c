@@ -2,7 +2,8 @@
  *
  * While nobody sleeps, no primitive calls the kernel: fibres of one worker, which is never idle, wait for each other at each of
  * them, and all calls by which it sleeps or wakes a thread are counted. And whoever is blocked, fibre or thread, does nothing.
- * (The thread that called tn_run goes to sleep once, whenever it gets to it: that call is not a primitive's.)
+ * (The thread that called tn_run goes to sleep once, whenever it gets to it: that call is not a primitive's.) And a worker that
+ * goes to sleep while no other is busy passes no fence that interrupts others.
  */
 #include "harness.h"
 
@@ -17,7 +18,7 @@
 
 enum { FIBRES = 100, TURNS = 20 };
 
-static atomic_long futexes, all_futexes;
+static atomic_long futexes, all_futexes, barriers; /* barriers: heavy fences, each of which interrupts all that run */
 static _Thread_local bool counted;
 
 long __real_syscall(long number, ...);
@@ -34,6 +35,8 @@ long __wrap_syscall(long number, ...)
         atomic_fetch_add(&futexes, 1);
     if (number == SYS_futex)
         atomic_fetch_add(&all_futexes, 1);
+    if (number == SYS_membarrier)
+        atomic_fetch_add(&barriers, 1);
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
@@ -176,6 +179,57 @@ static void test_none(void)
     CHECK_EQUAL(calls, 0);
     CHECK(held_up > FIBRES);          /* they did wait */
     CHECK(atomic_load(&futexes) > 0); /* and what is counted is counted: the last fibre wakes who waits in tn_run */
+}
+
+/* ---- who goes to sleep interrupts others only where they may have to hear of it ---- */
+
+static void *turn(void *arg)
+{
+    tn_sleep(1000);
+    return arg;
+}
+
+static void *works(void *go_on)
+{
+    while (atomic_load((_Atomic(bool) *)go_on))
+        tn_yield();
+    return NULL;
+}
+
+static void test_alone(void)
+{
+    if (!counting())
+        SKIP("it is told by counters");
+    for (int busy = 0; busy < 2; busy++) {
+        struct tn_config c = TN_CONFIG_INIT;
+        tn_fibre *f, *worker = NULL;
+        _Atomic(bool) go_on;
+        atomic_init(&go_on, busy != 0);
+        c.workers = busy ? 2 : 1;
+        c.idle = TN_IDLE_BLOCK;
+        tn_runtime *r;
+        if (!CHECK_EQUAL(tn_start(&r, &c), 0))
+            return;
+        tn_cluster *cl = tn_cluster_first(r);
+        struct tn_attr attr = {.cluster = cl};
+        if (busy)
+            CHECK_EQUAL(tn_spawn(&worker, &attr, works, &go_on), 0);
+        long before = atomic_load(&barriers);
+        for (unsigned i = 0; i < (busy ? 100000 : 50) && (!busy || atomic_load(&barriers) == before); i++) {
+            CHECK_EQUAL(tn_spawn(&f, &attr, turn, NULL), 0);
+            CHECK_EQUAL(tn_join(f, NULL), 0);
+        }
+        if (!busy) {
+            CHECK(counter(cl, "park") + counter(cl, "watch") >= 50);
+            CHECK_EQUAL(atomic_load(&barriers), before);
+        } else { /* and what is counted is counted */
+            CHECK(atomic_load(&barriers) > before);
+        }
+        atomic_store(&go_on, false);
+        if (busy)
+            CHECK_EQUAL(tn_join(worker, NULL), 0);
+        CHECK_EQUAL(tn_stop(r), 0);
+    }
 }
 
 /* ---- who is blocked does nothing ---- */
@@ -436,6 +490,7 @@ static void test_blocked(void)
 int main(void)
 {
     static const struct test tests[] = {{"no call while nobody sleeps", test_none},
+                                        {"who sleeps alone interrupts nobody", test_alone},
                                         {"who is blocked does nothing", test_blocked}};
     return HARNESS_RUN("futex", tests);
 }

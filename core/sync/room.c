@@ -5,8 +5,8 @@
  * by each worker that finds nothing to do before it sleeps. So a module refuses for the sake of what is ready, and of nothing
  * else: who was refused may be told as soon as nothing is.
  *
- * Proof that nobody waits while there is room and all workers sleep. 1. A spawner says that it is there, passes a light
- * fence, reads the number and tries; a worker that is about to sleep has emptied the queue and passed its heavy fence when it
+ * Proof that nobody waits while there is room and all workers sleep. 1. A spawner says that it is there, passes a
+ * fence, reads the number and tries; a worker that is about to sleep has emptied the queue and passed its own (idle.h, 1) when it
  * asks whether somebody is there. So the spawner finds the queue empty, or the worker finds the spawner. 2. In the latter
  * case the number changes and the first that waits is woken, both under the lock. Whoever was not yet in the ring finds the
  * number changed when it enters, and tries again; what it reads there it has from who told, and so that is no older than
@@ -33,12 +33,12 @@ int tn_room_wait(struct tn_room *r, int (*again)(void *), void *arg, tn_time dea
     struct tn_waitlist *l = tn_waitlist_of(&r->spawners);
     struct tn_node node;
     int rc, over = 0;
-    atomic_fetch_add_explicit(&r->wanted, 1, memory_order_relaxed); /* relaxed: a light fence follows */
+    atomic_fetch_add_explicit(&r->wanted, 1, memory_order_relaxed); /* relaxed: a fence follows */
     do {
         tn_innerlock_lock(&l->lock);
         uint32_t told = l->state;
         tn_innerlock_unlock(&l->lock);
-        tn_fence_light();
+        atomic_thread_fence(memory_order_seq_cst); /* IF0: with that of who parks */
         rc = again(arg);
         if (rc == EAGAIN && enter(r, &node, told)) {
             over = tn_waitlist_wait(l, &node, "room to spawn", deadline, NULL);

@@ -16,6 +16,10 @@
 
 #include "idle-lists.h"
 
+#ifndef CASE_WANTED /* what the waker asks */
+#define CASE_WANTED tn_idle_wanted
+#endif
+
 static _Atomic(int) items; /* stands for the ready queues; relaxed: the fences of the protocol must do */
 static int announced[WORKERS], withdrawn[WORKERS], woken[WORKERS], got[WORKERS]; /* each worker's own */
 static _Atomic(int) taken[WORKERS];
@@ -58,7 +62,7 @@ static void *waker(void *random)
     case_start(random);
     for (int i = 0; i < ITEMS; i++) {
         publish();
-        if (tn_idle_wanted(&idle, true))
+        if (CASE_WANTED(&idle, true))
             wake_worker();
     }
     return case_end();
