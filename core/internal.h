@@ -37,18 +37,25 @@ struct tn_wait_note {
 
 /* fibre.join: see joinword.h; fibre.wait: see waitword.h. */
 struct fibre {
+    /* Two lines of the cache are what a wait, a wake and a switch look at: where many fibres wait, these are fetched anew each time. */
     struct tn_fibre pub;
+    unsigned destroyed; /* the fibre itself: destructors called, 0 before its end */
+    unsigned has;       /* the fibre itself: locks that it has, of those that are counted (tn_has) */
+
+    _Atomic(uint64_t) wait; /* anyone */
+    /* Low half: its errno while it is off a worker. High half: the watchdog's mark, which goes each time that the fibre
+     * has run, since the switch stores the whole word (diagnose.c). */
+    _Atomic(uint64_t) saved_errno;
+    struct tn_exceptions exceptions; /* while it is off a worker */
+    struct tn_scope *scope;          /* the fibre itself: it is a member of a group (scope.h); NULL: of none */
+    struct tn_wait_note note;        /* the fibre itself, for diagnoses */
 
     /* the fibre itself, on whatever worker it runs */
     void *(*fn)(void *);
     void *value; /* argument, then result */
-    /* Low half: its errno while it is off a worker. High half: the watchdog's mark, which goes each time that the fibre
-     * has run, since the switch stores the whole word (diagnose.c). */
-    _Atomic(uint64_t) saved_errno;
 
     /* anyone */
     tn_joinword join;
-    _Atomic(uint64_t) wait;
 #if TN_SUSPENSION == TN_SUSPENSION_LOCK
     struct tn_spinlock wait_lock; /* handed over: see waitlock.h */
 #endif
@@ -58,24 +65,16 @@ struct fibre {
     _Atomic(bool) preempt_masked, preempt_due; /* due: while it was masked, a tick would have preempted it */
 #endif
 
-    struct local_block *locals; /* the fibre itself: what tn_local_set has set; NULL: nothing */
-    unsigned destroyed;         /* the fibre itself: destructors called, 0 before its end */
-    unsigned has;               /* the fibre itself: locks that it has, of those that are counted (tn_has) */
-
-    struct tn_exceptions exceptions; /* while it is off a worker */
-
+    struct local_block *locals;  /* the fibre itself: what tn_local_set has set; NULL: nothing */
     struct tn_timer timer;       /* under the timers' lock */
     struct token_entry entry;    /* with the token that its wait names; its group's has the scope's own */
-    struct tn_scope *scope;      /* the fibre itself: it is a member of a group (scope.h); NULL: of none */
     struct tn_cleanup *cleanups; /* the fibre itself: those it has pushed, the last one first */
 
     void *word; /* the module's, see tn_fibre_word */
 
     uint32_t exclusive_stack; /* of an unusual size: its pages; 0: from the pool */
 
-    /* the fibre itself, for diagnoses */
-    struct fibre *joins; /* whom it waits for in tn_join; NULL: it does not */
-    struct tn_wait_note note;
+    struct fibre *joins; /* the fibre itself, for diagnoses: whom it waits for in tn_join; NULL: it does not */
 
     struct fibre *next_block; /* of all control blocks of the runtime, living or not, constant */
     char *stack;              /* lowest usable byte; constant where stacks are pooled, else NULL when there is none */
@@ -91,6 +90,7 @@ struct fibre {
 };
 
 _Static_assert(offsetof(struct fibre, pub) == 0, "a tn_fibre is its fibre");
+_Static_assert(sizeof(void *) < 8 || offsetof(struct fibre, fn) <= 2 * TN_CACHE_LINE, "two lines");
 
 #include "stacks/stacks.h"
 

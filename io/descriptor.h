@@ -7,6 +7,7 @@
  *   take    (who would call)    its turn has come
  *   begin, called (whose turn it is)  around a call; would it block: wait, and begin again
  *   pass    (whose turn it is)  who waits for it next has it
+ *   try, done                   take and begin, called and pass, in one step each, where nobody is to wait
  *   event   (a poller)          all that wait are woken; if none of them is to use it, the semaphore keeps it: once
  *   end     (who closes)        the next generation; all that wait are told ECANCELED
  *   await   (who closes)        whose turn it was is in no call: only now the number may be somebody else's
@@ -86,27 +87,39 @@ static inline int tn_way_take(struct tn_way *w, uint32_t generation, tn_time dea
     return rc;
 }
 
+/* With the lock held. */
+static inline void tn_way_pass_(struct tn_way *w, uint32_t generation, struct tn_claims *claims)
+{
+    if (tn_way_generation(w) != generation)
+        return;
+    w->taken = false;
+    while (w->turns != NULL && !w->taken)
+        w->taken = tn_waitlist_grant(w->turns, claims);
+}
+
 /* Whom it wakes is claimed, and let go by the caller. */
 static inline void tn_way_pass(struct tn_way *w, uint32_t generation, struct tn_claims *claims)
 {
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
-    if (tn_way_generation(w) == generation) {
-        w->taken = false;
-        while (w->turns != NULL && !w->taken)
-            w->taken = tn_waitlist_grant(w->turns, claims);
-    }
+    tn_way_pass_(w, generation, claims);
     tn_waitlist_unlock(l);
+}
+
+/* With the lock held. */
+static inline bool tn_way_begin_(struct tn_way *w, uint32_t generation)
+{
+    if (tn_way_generation(w) != generation)
+        return false;
+    tn_waitlist_of(&w->waits)->state = 0;
+    atomic_store_explicit(&w->calls, true, memory_order_relaxed); /* relaxed: under the lock */
+    return true;
 }
 
 /* Before a call: false, it is closed. What was told before is told: the call sees it. */
 static inline bool tn_way_begin(struct tn_way *w, uint32_t generation)
 {
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
-    bool open = tn_way_generation(w) == generation;
-    if (open) {
-        l->state = 0;
-        atomic_store_explicit(&w->calls, true, memory_order_relaxed); /* relaxed: under the lock */
-    }
+    bool open = tn_way_begin_(w, generation);
     tn_waitlist_unlock(l);
     return open;
 }
@@ -114,6 +127,25 @@ static inline bool tn_way_begin(struct tn_way *w, uint32_t generation)
 static inline void tn_way_called(struct tn_way *w)
 {
     atomic_store_explicit(&w->calls, false, memory_order_release); /* CA0 release: the call was before it */
+}
+
+/* False: neither was done, and it is to be taken. */
+static inline bool tn_way_try(struct tn_way *w, uint32_t generation)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    bool mine = !w->taken && tn_way_begin_(w, generation);
+    w->taken |= mine;
+    tn_waitlist_unlock(l);
+    return mine;
+}
+
+/* By who has begun. Whom it wakes is claimed, and let go by the caller. */
+static inline void tn_way_done(struct tn_way *w, uint32_t generation, struct tn_claims *claims)
+{
+    struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
+    tn_way_called(w);
+    tn_way_pass_(w, generation, claims);
+    tn_waitlist_unlock(l);
 }
 
 /* After one that would have blocked. 0: call again; ECANCELED also where it is closed, or was since `generation`. */

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Descriptors: the vector of them, how they become known and are closed, and how events reach them. The vector is the
- * process's, as the numbers are; it grows by parts twice as large as the one before, none of which ever moves or goes.
+ * process's, as the numbers are.
  */
 #include "descriptors.h"
 
 /* ---- the vector ---- */
 
-enum { FIRST_PART = 1024, PARTS = 22 };
-
-static _Atomic(struct descriptor *) parts[PARTS];
+_Atomic(struct descriptor *) descriptor_parts[DESCRIPTOR_PARTS];
 
 /* NULL, with errno. What is no descriptor has no part made for it, which might be a hundred million long. */
 static struct descriptor *part_at(unsigned i, int fd)
 {
-    struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
+    struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
     if (__builtin_expect(part == NULL, 0)) {
-        size_t bytes = ((size_t)FIRST_PART << i) * sizeof *part;
+        size_t bytes = ((size_t)DESCRIPTOR_FIRST << i) * sizeof *part;
         bool exists = sys_exists(fd);
         struct descriptor *mine = exists ? tn_map(bytes) : NULL;
         if (mine == NULL) {
@@ -24,7 +22,7 @@ static struct descriptor *part_at(unsigned i, int fd)
             return NULL;
         }
         /* V0: it is zero */
-        if (atomic_compare_exchange_strong_explicit(&parts[i], &part, mine, memory_order_acq_rel,
+        if (atomic_compare_exchange_strong_explicit(&descriptor_parts[i], &part, mine, memory_order_acq_rel,
                                                     memory_order_acquire))
             return mine;
         tn_unmap(mine, bytes);
@@ -34,9 +32,9 @@ static struct descriptor *part_at(unsigned i, int fd)
 
 static struct descriptor *descriptor_at(int fd)
 {
-    unsigned block = (unsigned)fd / FIRST_PART + 1, i = 31 - (unsigned)__builtin_clz(block);
+    unsigned i = descriptor_part((unsigned)fd);
     struct descriptor *part = part_at(i, fd);
-    return part != NULL ? part + ((size_t)fd - ((size_t)FIRST_PART << i) + FIRST_PART) : NULL;
+    return part != NULL ? descriptor_in(part, i, (unsigned)fd) : NULL;
 }
 
 /* ---- becoming known, and unknown ---- */
@@ -71,11 +69,18 @@ static void descriptor_clear(struct descriptor *d)
     memset(&d->ahead, 0, sizeof d->ahead);
 }
 
+/* Under the lock. */
+static void descriptor_unarmed(struct descriptor *d)
+{
+    atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed, both: under the lock, or a hint */
+    atomic_store_explicit(&d->told, 0, memory_order_relaxed);
+}
+
 /* Under the lock: no runtime waits for it. */
 static void descriptor_disowned(struct descriptor *d)
 {
     atomic_store_explicit(&d->owner, NULL, memory_order_relaxed); /* relaxed: under the lock */
-    atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: so too */
+    descriptor_unarmed(d);
 }
 
 /* Under the lock: the number is somebody else's from now on. */
@@ -97,7 +102,7 @@ static void descriptor_disarm(struct descriptor *d, int fd)
     void *place = atomic_load_explicit(&d->armed, memory_order_relaxed); /* relaxed: under the lock */
     if (place != NULL)
         binding_poller->disarm(place, key_of(&d->way[TN_WAY_IN], fd));
-    atomic_store_explicit(&d->armed, NULL, memory_order_relaxed); /* relaxed: so too */
+    descriptor_unarmed(d);
 }
 
 static void ways_end(struct descriptor *d)
@@ -130,17 +135,14 @@ static __attribute__((noinline)) enum io_kind descriptor_look(struct descriptor 
     }
 }
 
-struct descriptor *descriptor_of(int fd, enum io_kind *kind)
+struct descriptor *descriptor_find(int fd, enum io_kind *kind)
 {
     struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
     if (d == NULL) {
         errno = fd >= 0 ? errno : EBADF;
         return NULL;
     }
-    uint32_t known = atomic_load_explicit(&d->known, memory_order_acquire); /* KN0 acquire */
-    *kind = known / IO_KINDS == tn_process() ? (enum io_kind)(known % IO_KINDS) : IO_UNKNOWN;
-    if (__builtin_expect(*kind <= IO_CLOSING, 0))
-        *kind = descriptor_look(d, fd);
+    *kind = descriptor_look(d, fd);
     return *kind != IO_UNKNOWN ? d : NULL;
 }
 
@@ -222,9 +224,9 @@ int io_close(int fd, int (*close)(int fd))
 /* A runtime ends, and no fibre of it runs any more. */
 void io_forget(struct runtime *rt)
 {
-    for (unsigned i = 0; i < PARTS; i++) {
-        struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
-        for (size_t n = 0; part != NULL && n < (size_t)FIRST_PART << i; n++) {
+    for (unsigned i = 0; i < DESCRIPTOR_PARTS; i++) {
+        struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
+        for (size_t n = 0; part != NULL && n < (size_t)DESCRIPTOR_FIRST << i; n++) {
             struct descriptor *d = &part[n];
             /* relaxed: set by what has ended; a parent's descriptors, or nobody's */
             if (atomic_load_explicit(&d->known, memory_order_relaxed) / IO_KINDS != tn_process())
@@ -245,6 +247,11 @@ void io_forget(struct runtime *rt)
 
 /* ---- events ---- */
 
+void tn_io_expect(uint64_t key)
+{
+    __builtin_prefetch(&descriptor_at((int)(uint32_t)key)->way[TN_WAY_IN], 1);
+}
+
 void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready)
 {
     struct descriptor *d = descriptor_at((int)(uint32_t)key);
@@ -264,16 +271,16 @@ bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, struct tn
     struct descriptor *d = descriptor_at(fd);
     tn_tokenlock_lock(&d->lock, tn_process());
     bool was = tn_way_generation(&d->way[TN_WAY_IN]) == (uint32_t)(key >> 32) && descriptor_armed(d);
-    unsigned left = was ? d->told & ~ways : 0;
-    /* relaxed, both: under the lock */
+    /* relaxed, all: under the lock */
+    unsigned left = was ? atomic_load_explicit(&d->told, memory_order_relaxed) & ~ways : 0;
     if (left != 0 && again(atomic_load_explicit(&d->armed, memory_order_relaxed), fd, key, left) != 0) {
         left = 0;
         ways = BOTH_WAYS; /* who waits is told when it asks */
     }
-    if (was)
-        d->told = left;
-    if (was && left == 0)
-        atomic_store_explicit(&d->armed, NULL, memory_order_relaxed);
+    if (was && left != 0)
+        atomic_store_explicit(&d->told, left, memory_order_relaxed);
+    else if (was)
+        descriptor_unarmed(d);
     tn_tokenlock_unlock(&d->lock);
     tn_io_event(cl, key, ways, 0, ready);
     return was && left == 0;
@@ -281,15 +288,15 @@ bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, struct tn
 
 void tn_io_unarmed_all(struct tn_cluster *cl, void *place, struct tn_list *ready)
 {
-    for (unsigned i = 0; i < PARTS; i++) {
-        struct descriptor *part = atomic_load_explicit(&parts[i], memory_order_acquire); /* V0 acquire */
-        for (size_t n = 0; part != NULL && n < (size_t)FIRST_PART << i; n++) {
+    for (unsigned i = 0; i < DESCRIPTOR_PARTS; i++) {
+        struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
+        for (size_t n = 0; part != NULL && n < (size_t)DESCRIPTOR_FIRST << i; n++) {
             struct descriptor *d = &part[n];
             /* relaxed, both: it was armed by who asks; or by a parent, or is not now */
             if (atomic_load_explicit(&d->known, memory_order_relaxed) / IO_KINDS != tn_process() ||
                 atomic_load_explicit(&d->armed, memory_order_relaxed) != place)
                 continue;
-            int fd = (int)(n + ((size_t)FIRST_PART << i)) - FIRST_PART;
+            int fd = (int)(n + ((size_t)DESCRIPTOR_FIRST << i)) - DESCRIPTOR_FIRST;
             uint64_t key = key_of(&d->way[TN_WAY_IN], fd);
             tn_tokenlock_lock(&d->lock, tn_process());
             if (atomic_load_explicit(&d->armed, memory_order_relaxed) == place) /* relaxed: under the lock */
@@ -325,7 +332,8 @@ int descriptor_arm(struct descriptor *d, int fd, unsigned way, uint32_t generati
         return ENOSYS;
     tn_tokenlock_lock(&d->lock, tn_process());
     void *place = atomic_load_explicit(&d->armed, memory_order_relaxed); /* relaxed: under the lock */
-    unsigned told = place != NULL ? d->told : 0, ways = told | 1u << way;
+    unsigned told = atomic_load_explicit(&d->told, memory_order_relaxed),
+             ways = told | 1u << way; /* relaxed: so too */
     if (tn_way_generation(&d->way[way]) != generation ||
         atomic_load_explicit(&d->known, memory_order_relaxed) <= known_as(IO_CLOSING)) /* relaxed: so too */
         rc = ECANCELED;
@@ -333,20 +341,12 @@ int descriptor_arm(struct descriptor *d, int fd, unsigned way, uint32_t generati
         rc = binding_poller->arm(cluster_of(self->pub.cluster)->poller, &self->pub, fd, key_of(&d->way[way], fd),
                                  &ways, &place);
         if (rc == 0) {
-            d->told = ways;
-            atomic_store_explicit(&d->armed, place, memory_order_relaxed); /* relaxed: so too */
+            atomic_store_explicit(&d->armed, place, memory_order_relaxed); /* relaxed, both: so too */
+            atomic_store_explicit(&d->told, ways, memory_order_relaxed);
         }
     }
     tn_tokenlock_unlock(&d->lock);
     return rc;
-}
-
-bool descriptor_owned(struct descriptor *d, struct runtime *rt)
-{
-    struct runtime *owner = atomic_load_explicit(&d->owner, memory_order_relaxed); /* relaxed: compared only */
-    return owner == rt || (owner == NULL && (atomic_compare_exchange_strong_explicit(
-                                                 &d->owner, &owner, rt, memory_order_relaxed, memory_order_relaxed) ||
-                                             owner == rt));
 }
 
 void descriptor_arm_early(struct descriptor *d, int fd, unsigned way, uint32_t generation)

@@ -8,18 +8,51 @@
 #include "ahead.h"
 #include "io.h"
 
+/* What a call looks at lies on three lines of the cache, of which each direction has one to itself. */
 struct descriptor {
+    _Alignas(TN_CACHE_LINE) _Atomic(void *)
+        armed; /* written under the lock: where a poller tells events of it (arm); NULL: none */
     struct tn_way way[TN_WAYS];
-    struct tn_tokenlock lock; /* over becoming known, being armed, being closed; its process is that of all of it */
-    _Atomic(uint32_t) known;  /* written under the lock: IO_KINDS * tn_process() + an io_kind */
+    _Atomic(uint32_t) known;         /* written under the lock: IO_KINDS * tn_process() + an io_kind */
+    _Atomic(unsigned) told;          /* written under the lock: in which ways; 0 if it is not armed */
     _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
     struct tn_ahead ahead;           /* of TN_WAY_IN */
-    _Atomic(void *) armed; /* written under the lock: where a poller tells events of it (arm); NULL: none does */
-    unsigned told;         /* under the lock: in which ways, if it does */
+    struct tn_tokenlock lock; /* over becoming known, being armed, being closed; its process is that of all of it */
 };
 
+_Static_assert(offsetof(struct descriptor, way[1]) == TN_CACHE_LINE, "a line of its own for each direction");
+
+/* The vector of them: parts, each twice as large as the one before, none of which ever moves or goes. */
+enum { DESCRIPTOR_FIRST = 1024, DESCRIPTOR_PARTS = 22 };
+extern _Atomic(struct descriptor *) descriptor_parts[DESCRIPTOR_PARTS];
+
+static inline unsigned descriptor_part(unsigned fd)
+{
+    return 31 - (unsigned)__builtin_clz(fd / DESCRIPTOR_FIRST + 1);
+}
+
+static inline struct descriptor *descriptor_in(struct descriptor *part, unsigned i, unsigned fd)
+{
+    return part + (fd + DESCRIPTOR_FIRST - ((size_t)DESCRIPTOR_FIRST << i));
+}
+
 /* NULL, with errno: there is no such descriptor, or no memory. */
-struct descriptor *descriptor_of(int fd, enum io_kind *kind);
+struct descriptor *descriptor_find(int fd, enum io_kind *kind);
+
+static inline struct descriptor *descriptor_of(int fd, enum io_kind *kind)
+{
+    unsigned i = fd >= 0 ? descriptor_part((unsigned)fd) : 0;
+    struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
+    if (__builtin_expect(part != NULL && fd >= 0, 1)) {
+        struct descriptor *d = descriptor_in(part, i, (unsigned)fd);
+        uint32_t known =
+            atomic_load_explicit(&d->known, memory_order_acquire) - IO_KINDS * tn_process(); /* KN0 acquire */
+        *kind = (enum io_kind)known;
+        if (__builtin_expect(known > IO_CLOSING && known < IO_KINDS, 1))
+            return d;
+    }
+    return descriptor_find(fd, kind);
+}
 
 /* Is it known to be a file? It stays one until it is closed. */
 bool descriptor_is_file(struct descriptor *d);
@@ -36,13 +69,26 @@ static inline bool descriptor_armed(struct descriptor *d)
     return atomic_load_explicit(&d->armed, memory_order_relaxed) != NULL; /* relaxed: a hint, if not for who arms */
 }
 
+/* A hint: do events of that way reach it? Where that ends, an event follows. */
+static inline bool descriptor_tells(struct descriptor *d, unsigned way)
+{
+    return (atomic_load_explicit(&d->told, memory_order_relaxed) >> way & 1) !=
+           0; /* relaxed: tn_way_wait finds that event */
+}
+
 /* What the cluster's poller has done around calls. */
 static inline unsigned poller_calls(const struct cluster *cl)
 {
     return binding_poller->calls != NULL ? binding_poller->calls(cl->poller) : 0;
 }
 
-/* Do the fibres of rt wait for it, and no other's? */
-bool descriptor_owned(struct descriptor *d, struct runtime *rt);
+/* Do the fibres of rt wait for it, and no other's? If nobody's do, they do from now on. */
+static inline bool descriptor_owned(struct descriptor *d, struct runtime *rt)
+{
+    struct runtime *owner = atomic_load_explicit(&d->owner, memory_order_relaxed); /* relaxed, all: compared only */
+    return owner == rt || (owner == NULL && (atomic_compare_exchange_strong_explicit(
+                                                 &d->owner, &owner, rt, memory_order_relaxed, memory_order_relaxed) ||
+                                             owner == rt));
+}
 
 #endif

@@ -58,8 +58,8 @@ static int thread_wait(struct tn_way *w, int fd, unsigned way, uint32_t generati
     }
 }
 
-static ssize_t thread_do(struct tn_way *w, int fd, unsigned way, io_call *call, void *arg, tn_time deadline,
-                         tn_token *token)
+static __attribute__((noinline)) ssize_t thread_do(struct tn_way *w, int fd, unsigned way, io_call *call, void *arg,
+                                                   tn_time deadline, tn_token *token)
 {
     uint32_t generation = tn_way_generation(w);
     ssize_t n;
@@ -91,39 +91,79 @@ static tn_time again(void)
 static const struct tn_performs performs = {.perform = perform, .withdraw = withdraw, .again = again};
 
 /* By the fibre whose turn it is: the poller makes the call. EAGAIN: it does not, and the fibre is to make it. */
-static ssize_t request_do(struct tn_way *w, uint32_t generation, struct tn_request *rq, tn_time deadline,
-                          tn_token *token)
+static __attribute__((noinline)) ssize_t request_do(struct tn_way *w, uint32_t generation, struct tn_request *rq,
+                                                    tn_time deadline, tn_token *token)
 {
     int64_t n = tn_request_do(w, generation, rq, deadline, token, &performs);
     return n >= 0 ? n : failed((int)-n);
 }
 
-/* By the fibre whose turn it is. */
+/* What waits has a frame of its own, as all that is seldom needed has: the stack of each fibre that waits for input is to be
+ * few lines of the cache, since with many of them it has to come into it each time. */
+static __attribute__((noinline)) int turn_take(struct tn_way *w, uint32_t generation, tn_time deadline,
+                                               tn_token *token)
+{
+    return tn_way_take(w, generation, deadline, token);
+}
+
+static __attribute__((noinline)) int turn_wait(struct tn_way *w, uint32_t generation, tn_time deadline,
+                                               tn_token *token)
+{
+    return tn_way_wait(w, generation, deadline, token);
+}
+
+static __attribute__((noinline)) void turn_pass(struct tn_way *w, uint32_t generation)
+{
+    struct tn_claims next = {NULL, NULL};
+    tn_way_pass(w, generation, &next);
+    tn_claims_let_go(next);
+}
+
+/* What the call has returned. */
+static inline ssize_t turn_done(struct tn_way *w, uint32_t generation, ssize_t n)
+{
+    struct tn_claims next = {NULL, NULL};
+    int err = n < 0 ? errno : 0;
+    tn_way_done(w, generation, &next);
+    if (__builtin_expect(next.first != NULL, 0))
+        tn_claims_let_go(next);
+    return n < 0 ? failed(err) : n;
+}
+
+/* By the fibre whose turn it is, and that has begun: the call. False: it would have blocked. */
+static inline bool turn_call(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call,
+                             void *arg, size_t asked, ssize_t *n)
+{
+    bool armed = descriptor_armed(d);
+    *n = attempt(fd, call, arg);
+    tn_way_dries(&d->way[way], generation, armed && *n > 0 && (size_t)*n < asked);
+    if (*n >= 0 && !armed)
+        descriptor_arm_early(d, fd, way, generation);
+    return *n >= 0 || !would_block();
+}
+
+/* By the fibre whose turn it is; `dry`: the call would block. */
 static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call, void *arg,
-                       size_t asked, tn_time deadline, tn_token *token)
+                       size_t asked, bool dry, tn_time deadline, tn_token *token)
 {
     struct tn_way *w = &d->way[way];
-    bool waits = tn_way_dry(w, generation), called = false, late = false;
-    for (;; waits = true) {
+    for (bool waits = dry || tn_way_dry(w, generation), called = dry, late = false;; waits = true) {
         if (waits) {
-            int rc = descriptor_arm(d, fd, way, generation);
+            int rc = descriptor_tells(d, way) ? 0 : descriptor_arm(d, fd, way, generation);
             if (rc == 0)
-                rc = tn_way_wait(w, generation, deadline, token);
+                rc = turn_wait(w, generation, deadline, token);
             late = rc == ETIMEDOUT && !called; /* what can be done at once is done */
             if (rc != 0 && !late)
                 return failed(rc);
         }
-        bool armed = descriptor_armed(d);
+        ssize_t n;
         if (!tn_way_begin(w, generation))
             return failed(ECANCELED);
-        ssize_t n = attempt(fd, call, arg);
+        bool over = turn_call(d, fd, way, generation, call, arg, asked, &n);
         tn_way_called(w);
-        called = true;
-        tn_way_dries(w, generation, armed && n > 0 && (size_t)n < asked);
-        if (n >= 0 && !armed)
-            descriptor_arm_early(d, fd, way, generation);
-        if (n >= 0 || !would_block())
+        if (over)
             return n;
+        called = true;
         if (late)
             return failed(ETIMEDOUT);
     }
@@ -144,7 +184,7 @@ static void *blocks(void *arg)
     return NULL;
 }
 
-static ssize_t file_do(int fd, io_call *call, void *arg)
+static __attribute__((noinline)) ssize_t file_do(int fd, io_call *call, void *arg)
 {
     struct blocks b = {call, arg, fd, -1};
     int rc = tn_blocking(blocks, &b, NULL);
@@ -169,24 +209,30 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
         return failed(EBUSY);
     if (way == TN_WAY_IN && (poller_calls(cl) & TN_CALLS_YIELD) != 0)
         tn_yield();
-    struct tn_claims next = {NULL, NULL};
-    int rc = tn_way_take(&d->way[way], generation, deadline, token);
-    if (rc != 0)
-        return failed(rc);
     ssize_t n = -1;
-    errno = EAGAIN;
+    bool dry = false, asks = rq != NULL && binding_poller->perform != NULL;
     asked = kind == IO_STREAM ? asked : 0;
-    if (rq != NULL && binding_poller->perform != NULL) {
+    if (!asks && !tn_way_dry(&d->way[way], generation) && tn_way_try(&d->way[way], generation)) {
+        if (turn_call(d, fd, way, generation, call, arg, asked, &n))
+            return turn_done(&d->way[way], generation, n);
+        tn_way_called(&d->way[way]);
+        dry = true;
+    } else {
+        int rc = turn_take(&d->way[way], generation, deadline, token);
+        if (rc != 0)
+            return failed(rc);
+    }
+    errno = EAGAIN;
+    if (asks) {
         bool ahead = way == TN_WAY_IN && (asked != 0 || (rq->kind == TN_REQUEST_ACCEPT && rq->data == NULL));
         rq->ahead = ahead ? &d->ahead : NULL;
         rq->key = (uint64_t)generation << 32 | (uint32_t)fd;
         n = request_do(&d->way[way], generation, rq, deadline, token);
     }
     if (n < 0 && (would_block() || errno == EALREADY || errno == EINPROGRESS))
-        n = turn_do(d, fd, way, generation, call, arg, asked, deadline, token);
+        n = turn_do(d, fd, way, generation, call, arg, asked, dry, deadline, token);
     int err = errno;
-    tn_way_pass(&d->way[way], generation, &next);
-    tn_claims_let_go(next);
+    turn_pass(&d->way[way], generation);
     errno = err;
     return n;
 }
@@ -213,7 +259,7 @@ TN_API void *tn_io_object(int fd, int way)
 static bool take(struct tn_arm *arm, unsigned way)
 {
     struct tn_way *w = arm->object;
-    struct descriptor *d = (struct descriptor *)(void *)(w - way);
+    struct descriptor *d = (struct descriptor *)(void *)((char *)(w - way) - offsetof(struct descriptor, way));
     struct worker *self = tn_self();
     int fd = (int)(intptr_t)arm->item;
     if (d == &no_descriptor || self == NULL || !descriptor_owned(d, cluster_of(self->pub.cluster)->rt)) {

@@ -36,15 +36,17 @@ enum tn_request_kind {
     TN_REQUEST_CONNECT
 };
 
+/* By who asks, and all that is looked at where a call is made without a poller: */
 struct tn_request {
-    struct tn_waits waits; /* first; state: it is over */
     enum tn_request_kind kind;
     int fd, flags;
+    void *data;   /* bytes, vectors, a message, an address */
+    size_t n;     /* bytes or vectors */
+    void *length; /* of an address that is told: accept alone */
+
+    struct tn_waits waits;  /* state: it is over */
     struct tn_ahead *ahead; /* where the poller may have received before (ahead.h); NULL: nowhere */
     uint64_t key;           /* of the descriptor there */
-    void *data;             /* bytes, vectors, a message, an address */
-    size_t n;               /* bytes or vectors */
-    void *length;           /* of an address that is told */
     int64_t result;         /* when it is over: or a negative errno value */
 };
 

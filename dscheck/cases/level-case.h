@@ -130,7 +130,7 @@ static int case_epoll_ctl(int epoll, int what, int fd, struct epoll_event *event
 
 enum { FD = 5 };
 static struct tn_epoll the_epoll;
-static struct descriptor first_part[FIRST_PART];
+static struct descriptor first_part[DESCRIPTOR_FIRST];
 static struct descriptor *const the_descriptor = &first_part[FD];
 
 static int arms(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place)
@@ -178,7 +178,7 @@ static inline void open_descriptor(void)
     the_cluster.poller = &the_epoll;
     the_cluster.rt = &the_runtime;
     atomic_init(&kernel, 0);
-    atomic_init(&parts[0], first_part);
+    atomic_init(&descriptor_parts[0], first_part);
     tn_tokenlock_init(&the_descriptor->lock, tn_process());
     atomic_init(&the_descriptor->known, known_as(IO_POLLED));
 }
@@ -212,7 +212,8 @@ static inline int calls(unsigned way, uint32_t generation, bool waits)
 {
     for (;; waits = true) {
         struct tn_way *w = &the_descriptor->way[way];
-        int rc = waits ? descriptor_arm(the_descriptor, FD, way, generation) : 0;
+        int rc =
+            waits && !descriptor_tells(the_descriptor, way) ? descriptor_arm(the_descriptor, FD, way, generation) : 0;
         if (waits && rc == 0)
             rc = tn_way_wait(w, generation, TN_FOREVER, NULL);
         if (rc != 0)

@@ -164,6 +164,9 @@ static inline int tn_epoll_collect(struct tn_epoll *e, tn_time deadline, struct 
                        deadline == UINT64_MAX ? -1
                        : left > 3600000000000 ? 3600000
                                               : (int)((left + 999999) / 1000000));
+    for (int i = 0; i < n; i++)
+        if (events[i].data.u64 != TN_EPOLL_WAKES)
+            tn_io_expect(events[i].data.u64);
     for (int i = 0; i < n; i++) {
         uint64_t woken;
         if (events[i].data.u64 == TN_EPOLL_WAKES) {

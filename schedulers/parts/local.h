@@ -294,6 +294,8 @@ again:
     } else if (private && (newest || !open)) {
         l->since_soft++;
         f = l->slot[(newest ? --l->tail : l->head++) & (l->limit - 1)];
+        if (l->head != l->tail) /* its stack has the time until this one stops to come into the cache */
+            tn_prefetch(l->slot[(newest ? l->tail - 1 : l->head) & (l->limit - 1)]);
     }
     if (l->soft.head == NULL)
         l->since_soft = 0;

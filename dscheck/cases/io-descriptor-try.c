@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Closed under one that takes its turn and calls in one step, if it can: the call does not reach the number's next owner, who
+ * does so too, and keeps its turn whatever the other one has yet to do.
+ */
+#include "descriptor-case.h"
+
+static _Atomic(bool) given_back; /* the number; relaxed: what is told goes by the way */
+
+static void *calls(void *random)
+{
+    case_start(random);
+    struct tn_claims claims = {NULL, NULL};
+    if (tn_way_try(&way, 0)) {
+        assert(!atomic_load_explicit(&given_back, memory_order_relaxed));
+        tn_way_done(&way, 0, &claims);
+        tn_claims_let_go(claims);
+    } else {
+        assert(tn_way_take(&way, 0, TN_FOREVER, NULL) == ECANCELED);
+    }
+    return case_end();
+}
+
+static void *closes(void *random)
+{
+    struct tn_claims claims = {NULL, NULL};
+    case_start(random);
+    tn_way_end(&way, &claims);
+    tn_claims_let_go(claims);
+    tn_way_await(&way);
+    atomic_store_explicit(&given_back, true, memory_order_relaxed);
+    assert(tn_way_try(&way, 1));
+    struct tn_waitlist *l = tn_waitlist_lock(&way.waits);
+    assert(way.taken);
+    tn_waitlist_unlock(l);
+    claims = (struct tn_claims){NULL, NULL};
+    tn_way_done(&way, 1, &claims);
+    tn_claims_let_go(claims);
+    return case_end();
+}
+
+static void prepare(void)
+{
+    open_way();
+    atomic_init(&given_back, false);
+}
+
+CASE_MAIN(prepare, nobody_waits, calls, closes)
