@@ -5,9 +5,11 @@
  */
 #include "harness.h"
 
-#include "tenter_sync.h"
+#include "tenter_channel.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
 static _Thread_local bool counted;
 
@@ -75,8 +77,44 @@ static void test_designs(void)
         CHECK_EQUAL(tn_run(&c, holds, &d, NULL), 0);
 }
 
-int main(void)
+/* ---- how large the primitives are: as docs/sync.md says of each, and of no other ---- */
+
+static const char *page;
+
+static void test_sizes(void)
 {
-    static const struct test tests[] = {{"what each design of the mutex does", test_designs}};
+    static const struct {
+        const char *name;
+        size_t bytes;
+    } sizes[] = {{"tn_mutex", sizeof(tn_mutex)},     {"tn_local_mutex", sizeof(tn_local_mutex)},
+                 {"tn_sem", sizeof(tn_sem)},         {"tn_cond", sizeof(tn_cond)},
+                 {"tn_rwlock", sizeof(tn_rwlock)},   {"tn_barrier", sizeof(tn_barrier)},
+                 {"tn_latch", sizeof(tn_latch)},     {"tn_once", sizeof(tn_once)},
+                 {"tn_promise", sizeof(tn_promise)}, {"tn_channel", sizeof(tn_channel)}};
+    enum { SIZES = sizeof sizes / sizeof sizes[0] };
+    char line[1024], name[64];
+    size_t bytes, rows = 0, right = 0;
+    if (page == NULL)
+        SKIP("no page was given");
+    FILE *in = fopen(page, "r");
+    if (!CHECK(in != NULL))
+        return;
+    while (fgets(line, sizeof line, in) != NULL)
+        if (sscanf(line, "| `%63[a-z_]` | %zu |", name, &bytes) == 2) {
+            rows++;
+            for (size_t i = 0; i < SIZES; i++)
+                right += strcmp(sizes[i].name, name) == 0 && CHECK_EQUAL(bytes, sizes[i].bytes);
+        }
+    fclose(in);
+    CHECK_EQUAL(rows, SIZES);
+    CHECK_EQUAL(right, SIZES);
+    CHECK(sizeof(tn_mutex) <= 16);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test tests[] = {{"what each design of the mutex does", test_designs},
+                                        {"how large the primitives are", test_sizes}};
+    page = argc > 1 ? argv[1] : NULL;
     return HARNESS_RUN("designs", tests);
 }

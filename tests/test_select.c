@@ -199,6 +199,38 @@ static void test_choice(void)
     beside(choice);
 }
 
+/* A fibre's choices follow from the runtime's seed: the same again with the same one, others with another. */
+enum { CHOICES = 64 };
+
+static void *chooses_again(void *to)
+{
+    unsigned char *chosen = to;
+    uint64_t item = 0;
+    struct tn_arm arms[] = {TN_RECEIVE(&channel[0], &item), TN_RECEIVE(&channel[1], &item),
+                            TN_RECEIVE(&channel[2], &item)};
+    open_channels(1);
+    for (unsigned i = 0; i < CHANNELS; i++)
+        CHECK_EQUAL(tn_channel_send(&channel[i], &item), 0);
+    for (unsigned i = 0, which = 0; i < CHOICES; i++) {
+        CHECK_EQUAL(tn_select(arms, CHANNELS, &which, TN_FOREVER, NULL), 0);
+        CHECK_EQUAL(tn_channel_send(&channel[which], &item), 0);
+        chosen[i] = (unsigned char)which;
+    }
+    return NULL;
+}
+
+static void test_seed(void)
+{
+    static unsigned char chosen[3][CHOICES];
+    for (int run = 0; run < 3; run++) {
+        struct tn_config c = with(1, NULL);
+        c.seed = run < 2 ? 7 : 8;
+        CHECK_EQUAL(tn_run(&c, chooses_again, chosen[run], NULL), 0);
+    }
+    CHECK(memcmp(chosen[0], chosen[1], CHOICES) == 0);
+    CHECK(memcmp(chosen[0], chosen[2], CHOICES) != 0);
+}
+
 /* ---- limits, deadlines ---- */
 
 static int select_late(tn_time deadline, tn_token *token)
@@ -410,6 +442,7 @@ static const struct test tests[] = {{"all do all at once", test_mingle},
                                     {"the same channel twice", test_twice},
                                     {"closing", test_close},
                                     {"which", test_choice},
+                                    {"which, by the seed", test_seed},
                                     {"limits, deadlines and tokens", test_late},
                                     {"promises", test_promises},
                                     {"a million time-outs leave nothing", test_flat},
