@@ -207,6 +207,9 @@ struct worker {
     unsigned preempt_tries; /* since then, of those that came at a bad moment */
 #endif
 
+    /* Of its fibres' choices (tn_waiting_random): not pub.random, since how often a worker looks for work is a matter of time. */
+    uint64_t chances;
+
     /* anyone */
     _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; from others: DUE_* */
     _Atomic(bool) leave;

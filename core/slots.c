@@ -14,6 +14,7 @@ static int slot_make(struct cluster *cl, uint32_t i)
     w->pub.cluster = &cl->pub;
     w->pub.index = i;
     w->pub.random = cl->rt->seed + i * UINT64_C(0x9e3779b97f4a7c15);
+    w->chances = ~w->pub.random;
     w->pub.counts = w->counts + COUNT_CORE;
     if (cl->sched->worker_size != 0) {
         w->pub.sched = tn_sched_alloc(cl->sched->worker_size);

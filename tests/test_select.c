@@ -199,7 +199,7 @@ static void test_choice(void)
     beside(choice);
 }
 
-/* A fibre's choices follow from the runtime's seed: the same again with the same one, others with another. */
+/* A fibre's choices follow from the runtime's seed, on one worker: the same again with the same one, others with another. */
 enum { CHOICES = 64 };
 
 static void *chooses_again(void *to)

@@ -26,8 +26,9 @@ void tn_has(int more)
 uint64_t tn_waiting_random(const void *near)
 {
     struct worker *w = tn_self();
+    struct tn_worker stream = {.random = w != NULL ? w->chances : tn_now() ^ (uint64_t)(uintptr_t)near};
+    uint64_t chosen = tn_random(&stream);
     if (w != NULL)
-        return tn_random(&w->pub);
-    uint64_t z = (tn_now() ^ (uint64_t)(uintptr_t)near) * UINT64_C(0x9e3779b97f4a7c15);
-    return z ^ z >> 32;
+        w->chances = stream.random;
+    return chosen;
 }
