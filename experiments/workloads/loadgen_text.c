@@ -122,16 +122,20 @@ static bool unstored(const char *line, ssize_t n)
     return false;
 }
 
+/* Who is stopped and goes on hears EINTR of a call with a time-out. */
 static bool stored(int fd, const struct buffer *out)
 {
     char line[64];
+    ssize_t n;
     for (size_t sent = 0; sent < out->size;) {
-        ssize_t n = send(fd, out->text + sent, out->size - sent, MSG_NOSIGNAL);
-        if (n < 0)
+        n = send(fd, out->text + sent, out->size - sent, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR)
             return unstored("", n);
-        sent += (size_t)n;
+        sent += n > 0 ? (size_t)n : 0;
     }
-    ssize_t n = recv(fd, line, sizeof line - 1, 0); /* so short a line comes at once */
+    do
+        n = recv(fd, line, sizeof line - 1, 0); /* so short a line comes at once */
+    while (n < 0 && errno == EINTR);
     line[n > 0 ? n : 0] = '\0';
     return (n >= 6 && memcmp(line, "STORED", 6) == 0) || unstored(line, n);
 }

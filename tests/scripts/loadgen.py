@@ -122,6 +122,15 @@ def held_up(fake: Fake) -> None:
         said = json.loads(process.communicate(timeout=120)[0])
     n = sum(n for _low, _high, n in said["hist"]["latency"]["buckets"])
     wanted(f"held up: 1000 arrivals, not {n}", 990 <= n <= 1000)
+    command = [fake.program, "--json", "--warmup", "0", "--reps", "1", "--duration", "0.2", "--connections", "2", "--timeout", "60",
+               "--protocol", "memcached", "--keys", "20000", "--server", f"{sys.executable} {FAKE} memcached {fake.path}"]
+    with subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE) as process:     # mostly while it stores
+        for _ in range(40):
+            time.sleep(0.03)
+            process.send_signal(signal.SIGSTOP)
+            process.send_signal(signal.SIGCONT)
+        said = json.loads(process.communicate(timeout=120)[0])
+    wanted(f"held up again and again: {said.get('message')}", said["status"] == "ok")
 
 
 def wrong(fake: Fake) -> None:
