@@ -24,7 +24,7 @@ def prepare(frame: pd.DataFrame) -> pd.DataFrame:
 def draw(path: Path, out: Path) -> None:
     data = factors.read(path, "mixed", "period", prepare, ())
     factors.draw(data, out, NAME, PANELS, "period (us; 0: never)", more=[
-        "One worker. The batch: fibres that compute for 2 ms between two yields; a request "
+        "One worker. The batch: fibres that compute for 5 ms between two yields; a request "
         "computes for 5 us, and its latency counts from when it was due."])
 
 

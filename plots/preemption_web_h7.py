@@ -24,7 +24,7 @@ def prepare(frame: pd.DataFrame) -> pd.DataFrame:
 def draw(path: Path, out: Path) -> None:
     data = factors.read(path, "loadgen", "period", prepare, list(NAMES.values()))
     factors.draw(data, out, NAME, PANELS, "period (us; 0: never)", more=[
-        "One worker, 64 connections, 1000 requests a second; each 125th computes for 10 ms. The loop and threads stand at 0, since no "
+        "One worker, 64 connections, 500 requests a second; each 60th computes for 10 ms. The loop and threads stand at 0, since no "
         "period is theirs: the kernel switches threads, and a loop does one request after the other."])
 
 

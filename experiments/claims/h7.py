@@ -6,7 +6,7 @@ once, and found a full barrier there expensive and needless.  Tenter has no flag
 off the stack what it has interrupted), so the workload puts one around each yield of a fibre.
 
 The shapes of the latency: the source expects them of a server whose requests are preempted or not. Here
-each 125th request to a web server computes for 10 ms; and, without a server, short requests
+each 60th request to a web server computes for 10 ms; and, without a server, short requests
 come by beside fibres that compute for long.
 
 The thresholds were written down before anything was measured.
