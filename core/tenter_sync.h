@@ -260,7 +260,8 @@ TN_API int tn_latch_wait_until(tn_latch *latch, tn_time deadline, tn_token *toke
 /* Who: any. Blocks: no. Errors: EBUSY it is not zero. */
 TN_API int tn_latch_trywait(tn_latch *latch);
 
-/* What is done once, by whoever comes first. 32 bytes. */
+/* What is done once, by whoever comes first. 32 bytes. Who returns cannot tell whether it waited or found it done, while another
+ * call may still be under way: it may go when all calls have returned. */
 typedef struct tn_once {
     struct tn_waits waits;
     uint32_t done;
