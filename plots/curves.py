@@ -201,6 +201,7 @@ def panel(ax: Axes, rows: pd.DataFrame, labels: Sequence[str], y_label: str, x_l
         ax.yaxis.set_major_formatter(formatter)
         ax.set_ylim(-0.35, high * 2)
     else:
+        y_label = y_label.removesuffix(" (log)")    # what was asked for, but zeroes or small values
         ax.yaxis.set_major_formatter(formatter)
         ax.set_ylim(0 if low >= 0 else low * 1.1, high * 1.1 if high > 0 else 1.0)
     ax.set_xlabel(x_label)

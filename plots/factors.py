@@ -69,6 +69,7 @@ def draw_panel(ax: Axes, rows: pd.DataFrame, data: curves.Data, panel: Panel, x_
         ax.set_axis_off()
         ax.text(0.5, 0.5, "not in the data", ha="center", va="center", transform=ax.transAxes)
         return
+    x_label = x_label if wide(rows) else x_label.removesuffix(" (log)")
     curves.panel(ax, rows, data.labels, panel.label, x_label, panel.scale,
                  wide(rows))
     log_x(ax, rows, x_unit)

@@ -13,7 +13,8 @@ import factors
 NAME = "queues_m5_1"
 PANELS = [factors.Panel("throughput", "throughput", "items/s (log)", "log"),
           factors.Panel("pops in vain", "empty", "an item (log)", "symlog")]
-ORDER = ["mpmc-ring", "mpmc-fad", "mpmc-cas", "locked", "two-lock", "treiber", "multiqueue", "sharded", "ck-ring", "ck-stack", "urcu-wfs"]
+ORDER = ["mpmc-ring", "mpmc-fad", "mpmc-cas", "locked", "two-lock", "multiqueue", "sharded", "treiber", "locked-lifo",
+         "ck-ring", "ck-stack", "urcu-wfs"]
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:

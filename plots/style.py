@@ -51,6 +51,10 @@ OTHERS = {
     "fibre": ("#0072B2", "o"), "loop": ("#D55E00", "s"), "loop-sleep": ("#E69F00", "^"), "opportunistic": ("#CC79A7", "D"),
     "timeout-1ms": ("#009E73", "P"), "timeout-10ms": ("#56B4E9", "v"), "events": ("#000000", "X"), "memcached": ("#7F7F7F", "*"),
     "split": ("#CC79A7", "D"), "asm": ("#0072B2", "o"), "ucontext": ("#D55E00", "s"),
+    # Structures of core/queues (`sharded` is the module's), then libck's and liburcu's.
+    "mpmc-ring": ("#0072B2", "o"), "mpmc-fad": ("#D55E00", "s"), "mpmc-cas": ("#009E73", "^"), "locked": ("#E69F00", "v"),
+    "locked-lifo": ("#E69F00", "X"), "two-lock": ("#56B4E9", "P"), "treiber": ("#4B2E83", "d"), "multiqueue": ("#7A5C00", "H"),
+    "ck-ring": ("#000000", "*"), "ck-stack": ("#000000", "<"), "urcu-wfs": ("#7F7F7F", "p"),
 }
 ALIASES = {"boost.fiber": "boost"}
 NAMES = {"pthread": "pthreads", "boost": "Boost.Fiber", "go": "Go"}
@@ -141,13 +145,23 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [float(t) for t in MaxNLocator(4).tick_values(low, high) if low <= t <= high]
 
 
+def _apart(ticks: Sequence[float], least: float) -> list[float]:
+    """Those that are by that factor from the one before, so that their labels stand clear of each other."""
+    out: list[float] = []
+    for tick in ticks:
+        if not out or tick >= out[-1] * least:
+            out.append(tick)
+    return out
+
+
 def log_axis(axis: Any, low: float, high: float, unit: str, pad: float = 1.18) -> None:
     """Make `axis` (ax.xaxis or ax.yaxis) logarithmic over what was drawn."""
     low, high = low / pad, high * pad
     ax, name = axis.axes, axis.axis_name
     getattr(ax, f"set_{name}scale")("log")
     getattr(ax, f"set_{name}lim")(low, high)
-    axis.set_major_locator(FixedLocator(log_ticks(low, high)))
+    ticks = log_ticks(low, high)
+    axis.set_major_locator(FixedLocator(_apart(ticks, (high / low) ** 0.17) if name == "x" else ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(FORMATS.get(unit, count)))
 

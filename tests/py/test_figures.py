@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 import pandas as pd
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "plots"), str(Path(__file__).resolve().parent)]
@@ -264,6 +265,18 @@ class Style(unittest.TestCase):
         self.assertEqual(len(set(style.MARKERS.values())), len(style.MARKERS))
         self.assertEqual(set(style.COLOURS), set(style.MARKERS))
         self.assertEqual(style.colour("fifo:layout=global, spawners 4"), style.colour("fifo"))
+
+    def test_queues_differ_in_colour_and_marker(self) -> None:
+        style, names = script("style"), script("queues_m5_1").ORDER
+        matrix = yaml.safe_load((ROOT / "experiments/matrices/queues.yaml").read_text(encoding="utf-8"))
+        sets = [matrix["factors"], *(i["factors"] for i in matrix["include"])]
+        self.assertEqual(set(names), {n for f in sets if f.get("producers") == [0] for n in f["structure"]})
+        self.assertEqual(len({(style.colour(n), style.marker(n)) for n in names}), len(names))
+
+    def test_labels_on_one_axis_stand_clear(self) -> None:
+        style = script("style")
+        ticks = style._apart([7e5, 1e6, 1.5e6, 2e6, 3e6], (4.5e6 / 6e5) ** 0.17)
+        self.assertEqual(ticks, [7e5, 1e6, 1.5e6, 3e6])
 
     def test_ticks_are_readable(self) -> None:
         style = script("style")
