@@ -34,6 +34,8 @@ extern atomic_bool flag;
 void *set_flag(void *arg);
 void *yield_until_flag(void *hard);
 
+bool few(void); /* a sanitizer's build, which has no room for more fibres at once than a few thousand */
+
 void test_behind_hog(void);
 void test_home_is_gone(void);
 void test_ping_pong(void);

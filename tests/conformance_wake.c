@@ -284,7 +284,7 @@ void test_join_and_leave(void)
 
 void test_join_and_leave_long(void)
 {
-    come_and_go(10, 400);
+    come_and_go(few() ? 8 : 10, few() ? 40 : 400);
 }
 
 /* Who was told to leave may still be there: EAGAIN. */
@@ -318,12 +318,12 @@ static void extremes(uintptr_t depth, int rounds, unsigned slots)
 
 void test_extremes(void)
 {
-    extremes(build_has("sanitize=none") ? 8 : 6, 4, 16);
+    extremes(few() ? 6 : 8, 4, 16);
 }
 
 void test_extremes_long(void)
 {
-    extremes(12, 100, 64);
+    extremes(few() ? 8 : 12, few() ? 5 : 100, 64);
 }
 
 /* ---- trees of spawns: as many at once as there are leaves, each parent waits for its children ---- */
@@ -340,13 +340,13 @@ static void forest(int64_t workers, uintptr_t depth)
 void test_tree(void)
 {
     for (int64_t workers = 1; workers <= MOST_WORKERS; workers *= 2)
-        forest(workers, build_has("sanitize=none") ? 11 : 6);
+        forest(workers, few() ? 6 : 11);
 }
 
 void test_tree_long(void)
 {
-    forest(1, 16);
-    forest(4, 16);
+    forest(1, few() ? 10 : 16);
+    forest(4, few() ? 10 : 16);
 }
 
 /* ---- the end with work left: nothing crashes, and a sanitizer finds no leak ---- */
@@ -396,7 +396,7 @@ static void *spawns_for_ever(void *kinds)
 
 static int work_left(void *arg)
 {
-    left = build_has("sanitize=none") ? 1000 : 300;
+    left = few() ? 300 : 1000;
     (void)arg;
     for (int i = 0; i < 6; i++) {
         start(1 + i % 3);
