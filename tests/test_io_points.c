@@ -207,7 +207,7 @@ static void as_it_was(void)
     CHECK(end_of(start(reads_to_end, full[1])) >= 0);
 }
 
-static void one(const struct row *r, uint64_t late_ms)
+static void one(const struct row *r, unsigned late_ms)
 {
     tn_group g;
     int pending[4];
@@ -247,7 +247,7 @@ static void *each(void *arg)
     CHECK(file >= 0 && write(file, text, sizeof text) == sizeof text);
     for (size_t i = 0; i < ROWS; i++)
         for (way = BEFORE; way < TELLS; way++) {
-            uint64_t late_ms = 5;
+            unsigned late_ms = 5;
             do { /* on a machine that is busy longer than that: once more, with more time */
                 refused = false;
                 one(&rows[i], late_ms);
