@@ -354,7 +354,7 @@ static void *sends_parts(void *arg)
     const struct in_parts *p = arg;
     for (int i = 0; i < p->parts; i++) {
         CHECK_EQUAL(tn_sleep(2000000), 0);
-        CHECK_EQUAL(tn_send(p->fd, "abcdefghijkl" + 4 * i, 4, MSG_NOSIGNAL), 4);
+        CHECK_EQUAL(tn_send(p->fd, &"abcdefghijkl"[4 * i], 4, MSG_NOSIGNAL), 4);
     }
     CHECK_EQUAL(tn_sleep(5000000), 0);
     struct linger reset = {1, 0};
