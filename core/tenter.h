@@ -175,9 +175,10 @@ struct tn_attr {
  * Which of the two goes on first, and where the new one is placed, is the scheduler module's choice. On an error
  * *out is NULL.
  * Who: any. Blocks: under TN_FULL_WAIT; else never, but the caller may be moved behind the new fibre and so migrate.
- * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1), or the group is full; ETIMEDOUT there was no room
- * until `deadline`; ECANCELED the group is cancelled, or (TN_FULL_WAIT) the caller is; ENOMEM no stack,
- * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large, priority out of range, no such `full`. */
+ * Errors: EAGAIN the module's bounded queue is full and its knob says to refuse (003 §7.1.1), or the group is full; ETIMEDOUT
+ * there was no room until `deadline`; ECANCELED the group is cancelled, or (TN_FULL_WAIT) the caller is; ENOMEM no stack,
+ * EPERM a plain thread named neither cluster nor runtime, EINVAL stack too small or too large, priority out of range, no such
+ * `full`. */
 TN_API int tn_spawn(tn_fibre **out, const struct tn_attr *attr, void *(*fn)(void *), void *arg);
 
 /* Wait until `f` ends, take its value (value may be NULL), release it. Exactly one join or detach a fibre.

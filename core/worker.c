@@ -430,9 +430,9 @@ void *worker_main(void *worker)
     tn_idle_leave(&cl->idle, &w->slot);
     /* relaxed: else the others fend for themselves */
     if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) {
-        notify_outside(cl,
-                       0); /* what this worker leaves behind, or was about to look for: it is on no list any more */
-        keep_time(cl);     /* others may have left that to its search */
+        /* What this worker leaves behind, or was about to look for; and it is on no list any more. */
+        notify_outside(cl, 0);
+        keep_time(cl); /* others may have left that to its search */
     }
     tn_thread_guard(NULL);
     tn_self_set(NULL);

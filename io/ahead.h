@@ -10,8 +10,9 @@
  *
  * Proof. All is done under one lock. 1. Nothing is lost: who waits found nothing kept, and what comes is handed to it or kept.
  * 2. A request is over once: who takes it out of `waiting` says so, and nobody else. 3. The order is kept, since nothing is
- * handed over past what is kept, and who asks makes the call itself only where nothing is, nor is still received. 4. The next owner of the number has nothing of this one's: the key has its generation, and
- * only who asks opens it, which nobody does in a generation that has ended (request.h, 4).
+ * handed over past what is kept, and who asks makes the call itself only where nothing is, nor is still received. 4. The next
+ * owner of the number has nothing of this one's: the key has its generation, and only who asks opens it, which nobody does in a
+ * generation that has ended (request.h, 4).
  */
 #ifndef TN_IO_AHEAD_H
 #define TN_IO_AHEAD_H
