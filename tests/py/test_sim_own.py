@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 from fake_tree import ROOT
 
-from experiments.runner import sim
 from experiments.runner.build import MesonBuilder, Variant
 from test_sim import tenter
 
