@@ -34,10 +34,26 @@ static inline void comes(uint32_t generation)
     tn_claims_let_go(claims);
 }
 
+/* Called and passed in one step. */
+static inline void is_done(uint32_t generation)
+{
+    struct tn_claims claims = {NULL, NULL};
+    tn_way_done(&way, generation, &claims);
+    tn_claims_let_go(claims);
+}
+
 static inline void passes(uint32_t generation)
 {
     struct tn_claims claims = {NULL, NULL};
     tn_way_pass(&way, generation, &claims);
+    tn_claims_let_go(claims);
+}
+
+/* Who closes. */
+static inline void ends(void)
+{
+    struct tn_claims claims = {NULL, NULL};
+    tn_way_end(&way, &claims);
     tn_claims_let_go(claims);
 }
 

@@ -23,10 +23,8 @@ static void *calls(void *random)
 
 static void *closes(void *random)
 {
-    struct tn_claims claims = {NULL, NULL};
     case_start(random);
-    tn_way_end(&way, &claims);
-    tn_claims_let_go(claims);
+    ends();
     tn_way_await(&way);
     atomic_store_explicit(&given_back, true, memory_order_relaxed);
     assert(tn_way_take(&way, 1, TN_FOREVER, NULL) == 0 && tn_way_begin(&way, 1));

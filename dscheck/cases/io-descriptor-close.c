@@ -22,10 +22,8 @@ static void *poller(void *random)
 
 static void *closes(void *random)
 {
-    struct tn_claims claims = {NULL, NULL};
     case_start(random);
-    tn_way_end(&way, &claims);
-    tn_claims_let_go(claims);
+    ends();
     return case_end();
 }
 

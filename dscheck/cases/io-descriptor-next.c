@@ -16,10 +16,8 @@ static void *waits(void *random)
 
 static void *closes(void *random)
 {
-    struct tn_claims claims = {NULL, NULL};
     case_start(random);
-    tn_way_end(&way, &claims);
-    tn_claims_let_go(claims);
+    ends();
     atomic_store_explicit(&given_back, true, memory_order_relaxed);
     assert(reads(1, TN_FOREVER) == 1);
     return case_end();

@@ -10,11 +10,9 @@ static _Atomic(bool) given_back; /* the number; relaxed: what is told goes by th
 static void *calls(void *random)
 {
     case_start(random);
-    struct tn_claims claims = {NULL, NULL};
     if (tn_way_try(&way, 0)) {
         assert(!atomic_load_explicit(&given_back, memory_order_relaxed));
-        tn_way_done(&way, 0, &claims);
-        tn_claims_let_go(claims);
+        is_done(0);
     } else {
         assert(tn_way_take(&way, 0, TN_FOREVER, NULL) == ECANCELED);
     }
@@ -23,19 +21,15 @@ static void *calls(void *random)
 
 static void *closes(void *random)
 {
-    struct tn_claims claims = {NULL, NULL};
     case_start(random);
-    tn_way_end(&way, &claims);
-    tn_claims_let_go(claims);
+    ends();
     tn_way_await(&way);
     atomic_store_explicit(&given_back, true, memory_order_relaxed);
     assert(tn_way_try(&way, 1));
     struct tn_waitlist *l = tn_waitlist_lock(&way.waits);
     assert(way.taken);
     tn_waitlist_unlock(l);
-    claims = (struct tn_claims){NULL, NULL};
-    tn_way_done(&way, 1, &claims);
-    tn_claims_let_go(claims);
+    is_done(1);
     return case_end();
 }
 
