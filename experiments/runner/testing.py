@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,7 +49,8 @@ VARIANTS: dict[str, list[str]] = {
     "clang-lock": ["-Dsuspension=lock", "-Ddead=utility", "-Dstacks=malloc", "-Dcontext=ucontext"],
 }
 _PASSED, _SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP",)
-_failed: list[str] = []  # told again at the end, where who reads only the last lines finds them
+TAIL = 12  # lines that are told again of what failed
+_failed: list[tuple[str, str]] = []  # and what it said: at the end, where who reads only the last lines finds it
 
 
 def parser() -> Parser:
@@ -87,11 +89,11 @@ def main(argv: list[str], root: Path = ROOT) -> int:
     counts = _meson(folder, chosen, bool(args.sanitize))
     environment = {**os.environ, "TENTER_TEST_LONG": "1"} if args.all else None  # tests/py repeat more
     for command in scripts:
-        code = subprocess.run(command, cwd=root, check=False, env=environment).returncode
+        code, said = _shown(command, root, environment)
         skipped = code == 77 and command[1:] != EXPLORE     # whose 77 is a case that cannot be explored
         counts["passed" if code == 0 else "skipped" if skipped else "failed"] += 1
         if code != 0 and not skipped:
-            _failed.append(" ".join([Path(command[0]).name, *command[1:]]))
+            _failed.append((" ".join([Path(command[0]).name, *command[1:]]), said))
     if args.all and not args.sanitize:
         for name in VARIANTS:
             for key, number in _variant(root, name).items():
@@ -102,8 +104,8 @@ def main(argv: list[str], root: Path = ROOT) -> int:
 def _end(counts: dict[str, int]) -> int:
     sys.stderr.flush()
     skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
-    for name in _failed:
-        print(f"failed: {name}")
+    for name, said in _failed:
+        print("\n".join([f"failed: {name}", *(f"    {line}" for line in said.splitlines()[-TAIL:])]))
     print(f"{counts['passed']} passed, {counts['failed']} failed{skipped}", flush=True)
     return WRONG if counts["failed"] else GOOD
 
@@ -151,6 +153,19 @@ def _build(root: Path, folder: Path, sanitizer: str | None, only_set_up: bool) -
             _logged(command, log)
 
 
+def _shown(command: list[str], root: Path, environment: dict[str, str] | None) -> tuple[int, str]:
+    """Its output is passed on as it comes; the exit code, and the last lines but those that only say `ok`."""
+    last: deque[str] = deque(maxlen=TAIL)
+    with subprocess.Popen(command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace") as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            if line.split()[1:2] != ["ok"]:
+                last.append(line)
+    return running.returncode, "".join(last)
+
+
 def _logged(command: list[str], log: BinaryIO, environment: dict[str, str] | None = None) -> None:
     if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                       check=False, env=environment).returncode != 0:
@@ -176,7 +191,7 @@ def _meson(folder: Path, chosen: list[str], slow: bool, build: bool = False) -> 
                        "skipped" if test["result"] in _SKIPPED else "failed")
             counts[outcome] += 1
             if outcome == "failed":
-                _failed.append(test["name"])
+                _failed.append((test["name"], "\n".join(filter(None, (test.get("stdout"), test.get("stderr"))))))
     if code != 0 and counts["failed"] == 0:
         counts["failed"] = 1                        # meson itself did not come to an end
     return counts

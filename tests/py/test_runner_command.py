@@ -292,13 +292,13 @@ class RealBuilds(unittest.TestCase):
             "yes = executable('yes', 'yes.c')\nno = executable('no', 'no.c')\n"
             "test('yes', yes, suite: 'fast')\ntest('no', no, suite: 'stress')\n")
         (self.root / "yes.c").write_text("int main(void) { return 0; }\n")
-        (self.root / "no.c").write_text("int main(void) { return 1; }\n")
+        (self.root / "no.c").write_text('#include <stdio.h>\nint main(void) { return puts("why not") >= 0; }\n')
         (self.root / "tests/py").mkdir(parents=True)
         (self.root / "tests/py/test_one.py").write_text(
             "import unittest\nclass One(unittest.TestCase):\n    def test_it(self): pass\n")
         (self.root / "dscheck/cases").mkdir(parents=True)
         (self.root / "dscheck/cases/run.sh").write_text("exit 77\n")
-        (self.root / "tenter").write_text("#!/bin/sh\n[ $1 = check ] && exit $(cat code)\n")
+        (self.root / "tenter").write_text("#!/bin/sh\n[ $1 = check ] && echo case: cannot be explored && exit $(cat code)\n")
         (self.root / "tenter").chmod(0o755)
         (self.root / "code").write_text("0")
         (self.root / "meson_options.txt").write_text("option('workloads', type: 'boolean')\n")
@@ -315,11 +315,12 @@ class RealBuilds(unittest.TestCase):
                                   text=True, check=False)
             self.assertEqual(done.returncode, code, done.stdout + done.stderr)
             self.assertEqual(done.stdout.splitlines()[-1], last)
+            self.assertEqual(" / no\n    why not\n" in done.stdout, argv == ["--all"])
         if explorer:
             (self.root / "code").write_text("77")       # a case that cannot be explored is not skipped
             with mock.patch("experiments.runner.testing.say"), contextlib.redirect_stdout(io.StringIO()) as said:
                 self.assertEqual(testing.main([], self.root), 1)
-            self.assertIn("failed: tenter check", said.getvalue())
+            self.assertIn("failed: tenter check --jobs 2 --budget 120s\n    case: cannot be explored\n", said.getvalue())
         (self.root / "no.c").write_text("int main(void) { return x; }\n")
         with self.assertRaisesRegex(Stop, "does not compile: .*no.c:1.*error"), \
                 mock.patch("experiments.runner.testing.say"):
