@@ -24,6 +24,12 @@
 /* The one under test, with its knobs: the first argument of the suite. */
 static const char *poller;
 
+/* Whether it receives by TCP, once a call has asked for it, before the next one does; so that what only looks does not see it. */
+static inline bool receives_ahead(void)
+{
+    return strstr(poller, "ahead=on") != NULL;
+}
+
 static inline struct tn_config with_poller(int workers)
 {
     struct tn_config c = with(workers, NULL);

@@ -77,11 +77,17 @@ static void transfers(void)
     fibres(each_call);
 }
 
-/* The system may take its time over a network, also one of a single machine. */
-static void is_there(int fd)
+/* The system may take its time over a network, also one of a single machine; and where it is received ahead nothing tells that it is there. */
+static ssize_t reads_at_once(int fd, char *text, tn_token *token)
 {
     struct pollfd p = {fd, POLLIN, 0};
-    CHECK_EQUAL(poll(&p, 1, 10000), 1);
+    tn_time until = in_ms(10000);
+    ssize_t n;
+    CHECK(receives_ahead() || poll(&p, 1, 10000) == 1);
+    do
+        n = tn_read_until(fd, text, 8, 0, token);
+    while (receives_ahead() && n == -1 && errno == ETIMEDOUT && tn_now() < until);
+    return n;
 }
 
 /* What is there is had without waiting, whatever the deadline; and what is not is told. */
@@ -98,8 +104,7 @@ static void *deadlines(void *arg)
             CHECK(tn_read_until(fd[1], text, 8, in_ms(2), &token) == -1 && errno == ETIMEDOUT);
             CHECK(tn_read_until(fd[1], text, 8, 0, &token) == -1 && errno == ETIMEDOUT);
             CHECK_EQUAL(tn_write(fd[0], "hello", 5), 5);
-            is_there(fd[1]);
-            CHECK_EQUAL(tn_read_until(fd[1], text, 8, 0, &token), 5);
+            CHECK_EQUAL(reads_at_once(fd[1], text, &token), 5);
         }
         tn_token_fire(&token);
         CHECK(tn_read_until(fd[1], text, 8, TN_FOREVER, &token) == -1 && errno == ECANCELED);
