@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STAGES = 9, MS = 1000000 };
+enum { STAGES = 9, MS = 1000000, COST_MAX_S = 60, RATE_MAX = 10000000 };
 
 static struct bench *bench;
 static uint64_t cost[2][STAGES]; /* before and after the step */
@@ -171,15 +171,20 @@ static void *all(void *arg)
     return arg;
 }
 
-/* "1:8:1" times the unit. */
+/* "1:8:1" times the unit. Nine digits at most, so that no product is more than 64 bits hold: strtoul would take a minus,
+ * and of what is too large it makes the greatest number. */
 static unsigned parse(const char *text, uint64_t unit, uint64_t out[STAGES])
 {
     unsigned n = 0;
-    for (char *end; n < STAGES; text = end + 1) {
-        out[n++] = (uint64_t)strtoul(text, &end, 10) * unit;
-        if (end == text || (*end != ':' && *end != '\0'))
-            bench_die(bench, BENCH_USAGE, "costs are numbers with colons between, as 1:8:1");
-        if (*end == '\0')
+    for (size_t digits; n < STAGES; text += digits + 1) {
+        digits = strspn(text, "0123456789");
+        if (digits == 0 || digits > 9 || (text[digits] != ':' && text[digits] != '\0'))
+            bench_die(bench, BENCH_USAGE, "costs are numbers of up to nine digits with colons between, as 1:8:1");
+        out[n++] = (uint64_t)strtoul(text, NULL, 10) * unit;
+        if (out[n - 1] > (uint64_t)COST_MAX_S * 1000 * MS)
+            bench_die(bench, BENCH_USAGE, "a stage may cost %d s at most; --unit times %.*s is more", COST_MAX_S,
+                      (int)digits, text);
+        if (text[digits] == '\0')
             return n;
     }
     bench_die(bench, BENCH_USAGE, "at most %d stages", STAGES);
@@ -215,6 +220,10 @@ int main(int argc, char **argv)
     stages = parse(bench_text(&b, "cost"), (uint64_t)bench_int(&b, "unit"), cost[0]);
     if (bench_given(&b, "then") && parse(bench_text(&b, "then"), (uint64_t)bench_int(&b, "unit"), cost[1]) != stages)
         bench_die(&b, BENCH_USAGE, "--then has not as many stages as --cost");
+    if (bench_given(&b, "rate") &&
+        bench_real(&b, "rate") > RATE_MAX) /* from 1e9 on the interval is 0, a closed loop */
+        bench_die(&b, BENCH_USAGE, "--rate %g: at most %d here, since items come a whole number of ns apart",
+                  bench_real(&b, "rate"), RATE_MAX);
     interval = bench_given(&b, "rate") ? (uint64_t)(1e9 / bench_real(&b, "rate")) : 0;
     if (interval != 0) {
         room = 4 * (uint64_t)(bench_int(&b, "ms") + bench_int(&b, "settle")) * MS / interval + 1000;

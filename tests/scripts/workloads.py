@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The benchmark programs, run for a moment: what each option changes in their record.
 
-    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD LOCKS REQUESTS [LOCKS_PEER...]
+    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD LOCKS REQUESTS STAGES [LOCKS_PEER...]
 """
 from __future__ import annotations
 
@@ -170,6 +170,20 @@ def crowd(program: str) -> None:
         run(program, *wrong, code=2)
 
 
+def stages(program: str) -> None:
+    """What it is asked for is what it does: no rate so high that it becomes none, no cost that is negative or runs over."""
+    short = ("--ms", "2", "--settle", "0", "--unit", "1000")
+    for cost, good in (("1:2", True), ("0:0", True), ("999999:1", True), ("60000001:1", False), ("1:-1", False),
+                       ("1: 1", False), ("1:+1", False), ("1:", False), ("", False), ("9999999999:1", False),
+                       ("18446744073709551617:1", False), ("1:1:1:1:1:1:1:1:1:1", False)):
+        said = run(program, *short, "--inflight", "1", "--cost", cost, code=0 if good else 2)
+        wanted(f"stages --cost {cost}: a throughput", not good or len(values(said, "throughput")) == 1)
+    said = run(program, *short, "--cost", "1:1", "--rate", "10000000")
+    wanted("stages --rate: items come when they are due", len(values(said, "shed")) == 1)
+    for rate in ("10000001", "1e9", "1.1e9", "1e12"):
+        run(program, *short, "--rate", rate, code=2)
+
+
 def locks(program: str) -> None:
     cells = [("fibre", design) for design in ("default", "spin", "spin-block", "block", "fair", "baton")]
     for by, design in [*cells, ("thread", "block"), ("thread", "pthread")]:
@@ -211,10 +225,11 @@ def lock_peers(programs: list[str]) -> None:
 
 
 def main() -> int:
-    yielding, arriving, packet, pthread, queue, affinity, threads, locking, serving = sys.argv[1:10]
+    yielding, arriving, packet, pthread, queue, affinity, threads, locking, serving, pipeline = sys.argv[1:11]
     crowd(threads)
     locks(locking)
-    lock_peers(sys.argv[10:])
+    stages(pipeline)
+    lock_peers(sys.argv[11:])
     requests(serving)
     ways_to_yield(yielding)
     idle_workers(arriving)
