@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts that are sent to a service, as they are written down, one a line behind "> "; and what is made of them by chance: each
- * is a corpus too.
+ * Texts that are sent to a service, as they are written down, one a line behind "> " (\@n; is the date in n seconds); and what is made of
+ * them by chance: each is a corpus too.
  */
 #ifndef TALK_H
 #define TALK_H
@@ -24,6 +24,13 @@ static inline void unwritten(struct text *t, const char *line)
 {
     for (const char *c = line; *c != '\0' && *c != '\n'; c++) {
         char byte = *c;
+        if (c[0] == '\\' && c[1] == '@') {
+            char date[24], *end;
+            long in = strtol(c + 2, &end, 10);
+            add(t, date, (size_t)snprintf(date, sizeof date, "%ld", (long)today() + in));
+            c = end; /* at its semicolon */
+            continue;
+        }
         if (*c == '\\') {
             c++;
             byte = (char)(*c == 'r' ? '\r' : *c == 'n' ? '\n' : *c == 't' ? '\t' : *c);

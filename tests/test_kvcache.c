@@ -350,7 +350,7 @@ static void test_seconds(void)
 static void test_flush_by_date(void)
 {
     char line[64];
-    long day = (long)time(NULL);
+    long day = (long)today();
     begin(64, 1048576);
     const struct {
         long at;

@@ -121,7 +121,7 @@ static void test_stream(void)
 /* In two, at each boundary there is. */
 static void test_cut(void)
 {
-    static const char *const which[] = {"stores", "times", "flushes", "random 0"};
+    static const char *const which[] = {"stores", "times", "flushes", "later", "random 0"};
     for (size_t i = 0; i < sizeof which / sizeof *which; i++)
         for (size_t cut = 1, n = 2; cut < n; cut++)
             n = replay(which[i], CUT, cut);

@@ -36,9 +36,9 @@ bool kv_signed(const char *text, size_t n, int64_t *value)
 {
     bool minus;
     uint64_t all;
-    if (!number(text, n, &all, &minus) || all > INT64_MAX)
+    if (!number(text, n, &all, &minus) || all > (uint64_t)INT64_MAX + minus)
         return false;
-    *value = minus ? -(int64_t)all : (int64_t)all;
+    *value = (int64_t)(minus ? 0 - all : all); /* the least one has no opposite */
     return true;
 }
 

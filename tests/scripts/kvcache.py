@@ -24,9 +24,12 @@ skipped: set[str] = set()
 
 
 def read(text: str) -> bytes:
-    return re.sub(rb"\\(?:x(..)|(.))",
-                  lambda m: bytes([int(m[1], 16)]) if m[1] else {b"r": b"\r", b"n": b"\n", b"t": b"\t"}.get(m[2], m[2]),
-                  text.encode("latin-1"), flags=re.S)
+    def byte(m: re.Match[bytes]) -> bytes:
+        if m[2]:
+            return b"%d" % (time.time() + int(m[2]))
+        return bytes([int(m[1], 16)]) if m[1] else {b"r": b"\r", b"n": b"\n", b"t": b"\t"}.get(m[3], m[3])
+
+    return re.sub(rb"\\(?:x(..)|@(-?\d+);|(.))", byte, text.encode("latin-1"), flags=re.S)
 
 
 def conversations(path: Path) -> list[tuple[str, list[tuple[bytes, bytes]]]]:

@@ -11,12 +11,13 @@ Each line of the recording is one of
     < text      what is answered to that, which may be nothing
     ~ n         n seconds pass
 
-with \\r, \\n, \\t, \\\\ and \\xNN in texts. What depends on the moment within a second, on how packets are cut, or on the machine is
-not asked for.
+with \\r, \\n, \\t, \\\\ and \\xNN in texts, and \\@n; for the date in n seconds. What depends on the moment within a second, on how
+packets are cut, or on the machine is not asked for.
 """
 from __future__ import annotations
 
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -106,6 +107,25 @@ FLUSHES: list[Step] = [
     b"get a\r\n", b"incr b 1\r\n", 2, b"set a 0 0 1\r\nx\r\n", b"get a b\r\n", b"flush_all 100 noreply\r\n", b"get a\r\n", b"flush_all\r\n", b"get a\r\n",
 ]
 
+FILL = b"set a 0 0 1\r\nx\r\nset b 0 0 1\r\n5\r\n"
+DATES: list[Step] = []      # \@n; is the date in n seconds, as it is written down
+for when in (b"2592001", b"1000000000", b"\\@-3600;", b"\\@-100;", b"\\@-30;", b"\\@-2;", b"\\@3600;", b"\\@3600; noreply", b"2592000", b"2147483647", b"-1",
+             b"-100", b"-2592001", b"-2147483648", b"-2147483649", b"2147483648", b"4294967295", b"9223372036854775807", b"-9223372036854775808",
+             b"9223372036854775808", b"99999999999999999999", b"+5", b"+0", b"-0", b"00", b"1x", b"x1", b"0x10", b"1.5", b"-", b"+", b"--1", b"100 1",
+             b"-1 noreply", b"1 noreply noreply", b"NOREPLY", b"noreply 1", b" 100 "):
+    DATES += [FILL, b"flush_all " + when + b"\r\n", b"get a\r\n", b"incr b 1\r\n", b"gets a b\r\n", b"flush_all\r\n"]
+LATER: list[Step] = [
+    FILL, b"flush_all \\@4;\r\n", b"gets a b\r\n", 8, b"gets a\r\n", b"incr b 1\r\n", b"append b 0 0 1\r\n!\r\n", 2, FILL, b"gets a b\r\n",
+    b"flush_all \\@4;\r\n", b"flush_all \\@3600;\r\n", 8, b"get a b\r\n", b"flush_all 4\r\n", b"flush_all -1\r\n", 2, FILL, 8, b"get a b\r\n",
+    b"flush_all 4\r\n", b"flush_all 1000000000\r\n", 8, b"get a b\r\n",
+    b"set c 0 \\@3600; 1\r\nx\r\n", b"get c\r\n", b"set c 0 \\@-30; 1\r\nx\r\n", b"get c\r\n", b"set c 0 \\@-3600; 1\r\nx\r\n", b"get c\r\n",
+    b"set c 0 -2147483648 1\r\nx\r\n", b"get c\r\n", b"set c 0 -2147483649 1\r\nx\r\n", b"get c\r\n", b"set c 0 4294967295 1\r\nx\r\n", b"get c\r\n",
+    b"add c 0 +100 1\r\nx\r\n", b"touch c \\@3600;\r\n", b"get c\r\n", b"touch c \\@-30;\r\n", b"get c\r\n", b"touch c 100\r\n",
+    b"set d 0 \\@4; 1\r\n5\r\n", b"set e 0 0 1\r\nx\r\n", b"gat \\@4; e\r\n", b"set f 0 4 1\r\nx\r\n", b"gats \\@3600; f\r\n", b"set g 0 4 1\r\nx\r\n", b"touch g -2\r\n",
+    b"incr d 1\r\n", b"gets d e f g\r\n", 8, b"gets d e f g\r\n", b"incr d 1\r\n", b"replace e 0 0 1\r\ny\r\n", b"add e 0 \\@-30; 1\r\ny\r\n", b"add e 0 0 1\r\nz\r\n", b"gets e\r\n",
+    b"gat \\@-30; e\r\n", b"get e\r\n",
+]
+
 
 def tokens(chance: random.Random) -> list[Step]:
     """Commands that are right, over few keys, so that they meet."""
@@ -133,6 +153,10 @@ def tokens(chance: random.Random) -> list[Step]:
         else:
             steps.append(verb + b" " + head + tail)
     return steps
+
+
+def dated(step: bytes) -> bytes:
+    return re.sub(rb"\\@(-?\d+);", lambda m: b"%d" % (time.time() + int(m[1])), step)
 
 
 def written(text: bytes) -> str:
@@ -176,7 +200,7 @@ def main() -> int:
     program = sys.argv[1] if len(sys.argv) > 1 else "memcached"
     version = subprocess.run([program, "-V"], capture_output=True, text=True, check=True).stdout.strip()
     print(f"# What {version} (Debian 12) answered; made by tests/scripts/record_kvcache.py, which says how to read it.")
-    conversations = [("malformed", MALFORMED), ("stores", STORES), ("numbers", NUMBERS), ("times", TIMES), ("flushes", FLUSHES)]
+    conversations = [("malformed", MALFORMED), ("stores", STORES), ("numbers", NUMBERS), ("times", TIMES), ("flushes", FLUSHES), ("dates", DATES), ("later dates", LATER)]
     conversations += [(f"random {seed}", tokens(random.Random(seed))) for seed in range(6)]
     for name, steps in conversations:
         peer = Peer(program)
@@ -186,8 +210,8 @@ def main() -> int:
                 time.sleep(step)
                 print(f"~ {step}")
             else:
-                print(f"> {written(step)}")
-                print(f"< {written(peer.answer(step))}".rstrip(" "))
+                print("> " + written(step).replace("\\\\@", "\\@"))
+                print(f"< {written(peer.answer(dated(step)))}".rstrip(" "))
         peer.ends()
     return 0
 
