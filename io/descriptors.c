@@ -249,7 +249,29 @@ void io_forget(struct runtime *rt)
 
 void tn_io_expect(uint64_t key)
 {
-    __builtin_prefetch(&descriptor_at((int)(uint32_t)key)->way[TN_WAY_IN], 1);
+    if (tn_self() == NULL) /* a poller's own thread: it would take them away from the fibre's worker */
+        return;
+    struct descriptor *d = descriptor_at((int)(uint32_t)key);
+    __builtin_prefetch(&d->way[TN_WAY_IN], 1);
+    __builtin_prefetch(&d->way[TN_WAY_OUT], 1); /* who has read writes next, as a rule */
+    __builtin_prefetch(&d->armed, 1);
+}
+
+/* Of a fibre that waits in tn_recv these are the lines that it has used since it was woken last, and will use again: from the
+ * switch to the caller's variables. */
+enum { SLEEPER_BELOW = 6, SLEEPER_ABOVE = 8 };
+
+void tn_io_expect_sleeper(uint64_t key)
+{
+    if (tn_self() == NULL)
+        return;
+    /* relaxed: a hint, which is fetched and not looked at */
+    uint64_t hint = atomic_load_explicit(&descriptor_at((int)(uint32_t)key)->sleeper, memory_order_relaxed);
+    uintptr_t f = (uintptr_t)(hint >> 16), frame = f - (hint & 0xffff) * TN_CACHE_LINE;
+    __builtin_prefetch((const void *)f, 1);
+    __builtin_prefetch((const void *)(f + TN_CACHE_LINE), 1);
+    for (uintptr_t i = 0; i < SLEEPER_BELOW + SLEEPER_ABOVE; i++)
+        __builtin_prefetch((const void *)(frame + (i - SLEEPER_BELOW) * TN_CACHE_LINE), 1);
 }
 
 void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready)

@@ -10,12 +10,12 @@
 
 /* What a call looks at lies on three lines of the cache, of which each direction has one to itself. */
 struct descriptor {
-    _Alignas(TN_CACHE_LINE) _Atomic(void *)
-        armed; /* written under the lock: where a poller tells events of it (arm); NULL: none */
+    _Alignas(TN_CACHE_LINE) _Atomic(uint64_t) sleeper; /* a hint (descriptor_sleeps) */
     struct tn_way way[TN_WAYS];
     _Atomic(uint32_t) known;         /* written under the lock: IO_KINDS * tn_process() + an io_kind */
     _Atomic(unsigned) told;          /* written under the lock: in which ways; 0 if it is not armed */
     _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
+    _Atomic(void *) armed;           /* written under the lock: where a poller tells events of it (arm); NULL: none */
     struct tn_ahead ahead;           /* of TN_WAY_IN */
     struct tn_tokenlock lock; /* over becoming known, being armed, being closed; its process is that of all of it */
 };
@@ -74,6 +74,15 @@ static inline bool descriptor_tells(struct descriptor *d, unsigned way)
 {
     return (atomic_load_explicit(&d->told, memory_order_relaxed) >> way & 1) !=
            0; /* relaxed: tn_way_wait finds that event */
+}
+
+/* By a fibre that is about to wait for input: where its control block is, and how many lines below it the frame of who calls, for
+ * tn_io_expect_sleeper. Where an address has more than 48 bits, or the fibre has ended, something else is fetched, in vain. */
+static inline void descriptor_sleeps(struct descriptor *d, const struct fibre *f, const char *frame)
+{
+    uint64_t lines = (uint64_t)((uintptr_t)f - (uintptr_t)frame) / TN_CACHE_LINE;
+    /* relaxed: a hint */
+    atomic_store_explicit(&d->sleeper, (uint64_t)(uintptr_t)f << 16 | (lines & 0xffff), memory_order_relaxed);
 }
 
 /* What the cluster's poller has done around calls. */

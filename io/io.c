@@ -106,10 +106,13 @@ static __attribute__((noinline)) int turn_take(struct tn_way *w, uint32_t genera
     return tn_way_take(w, generation, deadline, token);
 }
 
-static __attribute__((noinline)) int turn_wait(struct tn_way *w, uint32_t generation, tn_time deadline,
-                                               tn_token *token)
+static __attribute__((noinline)) int turn_wait(struct descriptor *d, unsigned way, uint32_t generation,
+                                               tn_time deadline, tn_token *token)
 {
-    return tn_way_wait(w, generation, deadline, token);
+    const struct worker *self = tn_self();
+    if (way == TN_WAY_IN)
+        descriptor_sleeps(d, self->current, __builtin_frame_address(0));
+    return tn_way_wait(&d->way[way], generation, deadline, token);
 }
 
 static __attribute__((noinline)) void turn_pass(struct tn_way *w, uint32_t generation)
@@ -151,7 +154,7 @@ static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t gene
         if (waits) {
             int rc = descriptor_tells(d, way) ? 0 : descriptor_arm(d, fd, way, generation);
             if (rc == 0)
-                rc = turn_wait(w, generation, deadline, token);
+                rc = turn_wait(d, way, generation, deadline, token);
             late = rc == ETIMEDOUT && !called; /* what can be done at once is done */
             if (rc != 0 && !late)
                 return failed(rc);

@@ -151,6 +151,18 @@ static inline void tn_epoll_tell(struct tn_epoll *e, uint64_t key, uint32_t what
         atomic_fetch_sub_explicit(&e->armed, 1, memory_order_release); /* EP0 release: it is open */
 }
 
+/* Before the event `i`: what those that follow will need is on its way. */
+enum { TN_EPOLL_AHEAD = 4 };
+static inline void tn_epoll_expect(const struct epoll_event *events, int n, int i)
+{
+    int at = i + 2 * TN_EPOLL_AHEAD;
+    if (at < n && events[at].data.u64 != TN_EPOLL_WAKES)
+        tn_io_expect(events[at].data.u64);
+    at = i + TN_EPOLL_AHEAD;
+    if (at >= 0 && at < n && events[at].data.u64 != TN_EPOLL_WAKES)
+        tn_io_expect_sleeper(events[at].data.u64);
+}
+
 /* Wait until `deadline`; 0: only look. Returns how many events came; fibres that they wake go to `ready`. */
 static inline int tn_epoll_collect(struct tn_epoll *e, tn_time deadline, struct tn_list *ready)
 {
@@ -164,11 +176,11 @@ static inline int tn_epoll_collect(struct tn_epoll *e, tn_time deadline, struct 
                        deadline == UINT64_MAX ? -1
                        : left > 3600000000000 ? 3600000
                                               : (int)((left + 999999) / 1000000));
-    for (int i = 0; i < n; i++)
-        if (events[i].data.u64 != TN_EPOLL_WAKES)
-            tn_io_expect(events[i].data.u64);
+    for (int i = -2 * TN_EPOLL_AHEAD; i < 0; i++)
+        tn_epoll_expect(events, n, i);
     for (int i = 0; i < n; i++) {
         uint64_t woken;
+        tn_epoll_expect(events, n, i);
         if (events[i].data.u64 == TN_EPOLL_WAKES) {
             if (deadline != 0)
                 (void)!read(e->wakes, &woken, sizeof woken);
