@@ -98,9 +98,9 @@ TN_API int tn_local_mutex_unlock(tn_local_mutex *m);
 /* What each of the following begins with (000 §3.3): a lock that is held for a few instructions, a number, and who waits. 16
  * bytes. In all of them what somebody waits for is handed to it: nobody barges in between. Who waits holds nothing but its
  * stack, and nothing enters the kernel while nobody sleeps. Whoever has returned from a wait that was granted may destroy
- * the object, if nobody else is to use it: who granted it does no more to it. ETIMEDOUT, ECANCELED and ENOMEM come as
- * in tn_wait, and only from calls that would have waited; a plain thread that waits sees its token fire within a
- * millisecond. */
+ * the object (but not a tn_once), if nobody else is to use it: who granted it does no more to it. ETIMEDOUT, ECANCELED and
+ * ENOMEM come as in tn_wait, and only from calls that would have waited; a plain thread that waits sees its token fire
+ * within a millisecond. */
 struct tn_waits {
     uint32_t lock, state;
     void *ring;
@@ -260,8 +260,9 @@ TN_API int tn_latch_wait_until(tn_latch *latch, tn_time deadline, tn_token *toke
 /* Who: any. Blocks: no. Errors: EBUSY it is not zero. */
 TN_API int tn_latch_trywait(tn_latch *latch);
 
-/* What is done once, by whoever comes first. 32 bytes. Who returns cannot tell whether it waited or found it done, while another
- * call may still be under way: it may go when all calls have returned. */
+/* What is done once, by whoever comes first. 32 bytes. It may go when all calls have returned, not before: who returns
+ * cannot tell whether it waited or found it done, and who finds it done looks at one word, which is set before those that
+ * wait are let go. To free it earlier each call would have to look at the lock too: all would pay for what few need. */
 typedef struct tn_once {
     struct tn_waits waits;
     uint32_t done;

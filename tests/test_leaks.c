@@ -6,6 +6,7 @@
  */
 #include "kinds.h"
 
+#include "tenter_channel.h"
 #include "tenter_group.h"
 
 #include <errno.h>
@@ -161,88 +162,220 @@ static void test_rounds(void)
     CHECK(EVENTUALLY(harness_count("task") == threads));
 }
 
-/* ---- a million waits that time out ---- */
+/* ---- a million waits that time out: of each kind as many ---- */
 
-enum { WAITERS = 200, IN_ALL = 1000000 };
-static tn_sem none;
+enum { WAITERS = 200, SPARE = 40, IN_ALL = 1000000 };
+static tn_sem none, release;
 static tn_cond unsignalled;
 static tn_mutex taken, lock;
-static tn_promise unkept;
-static unsigned turns;
+static tn_promise kept, unkept;
+static tn_channel from_nobody, to_nobody;
+static tn_once under_way;
+static tn_fibre *does_it;
+static tn_token unfired;
+static unsigned turns, kind;
 static _Atomic(long) timed_out;
 
+static int late_sem(tn_time deadline)
+{
+    return tn_sem_wait_until(&none, 1, deadline, NULL);
+}
+static int late_cond(tn_time deadline)
+{
+    tn_mutex_lock(&lock);
+    int rc = tn_cond_wait_until(&unsignalled, &lock, deadline, NULL);
+    tn_mutex_unlock(&lock);
+    return rc;
+}
+static int late_mutex(tn_time deadline)
+{
+    return tn_mutex_lock_until(&taken, deadline, NULL);
+}
+static int late_latch(tn_time deadline)
+{
+    return tn_latch_wait_until(&latch, deadline, NULL);
+}
+static int late_read(tn_time deadline)
+{
+    return tn_rwlock_rdlock_until(&written, deadline, NULL);
+}
+static int late_write(tn_time deadline)
+{
+    return tn_rwlock_wrlock_until(&written, deadline, NULL);
+}
+static int late_barrier(tn_time deadline)
+{
+    return tn_barrier_wait_until(&barrier, deadline, NULL);
+}
+static int late_once(tn_time deadline)
+{
+    return tn_once_until(&under_way, NULL, deadline, NULL);
+}
+static int late_promise(tn_time deadline)
+{
+    return tn_promise_get_until(&unkept, NULL, deadline, NULL);
+}
+static int late_promises(tn_time deadline)
+{
+    return tn_promise_all((tn_promise *const[]){&kept, &unkept}, 2, deadline, NULL);
+}
+static int late_receive(tn_time deadline)
+{
+    char item;
+    return tn_channel_receive_until(&from_nobody, &item, deadline, NULL);
+}
+static int late_send(tn_time deadline)
+{
+    return tn_channel_send_until(&to_nobody, "x", deadline, &unfired);
+}
+static int late_select(tn_time deadline)
+{
+    char item;
+    unsigned which;
+    struct tn_arm arms[] = {TN_RECEIVE(&from_nobody, &item), TN_SEND(&to_nobody, "x"), TN_KEPT(&unkept)};
+    return tn_select(arms, 3, &which, deadline, NULL);
+}
+static void *waits_for_it(void *its)
+{
+    tn_sem_wait(its);
+    return its;
+}
+static int late_join(tn_time deadline)
+{
+    tn_fibre *f;
+    tn_sem its = TN_SEM_INIT(0, 0);
+    if (tn_spawn(&f, NULL, waits_for_it, &its) != 0)
+        return -1;
+    int rc = tn_join_until(f, NULL, deadline, NULL);
+    tn_sem_post(&its);
+    return tn_join(f, NULL) == 0 ? rc : -1;
+}
+static int late_sleep(tn_time deadline)
+{
+    return tn_sleep_until(deadline, NULL) == 0 ? ETIMEDOUT : -1;
+}
+static int late_sleep_token(tn_time deadline)
+{
+    return tn_sleep_until(deadline, &unfired) == 0 ? ETIMEDOUT : -1;
+}
+static int late_wait(tn_time deadline)
+{
+    tn_wait_prepare();
+    return tn_wait(deadline, &unfired);
+}
+static int late_suspend(tn_time deadline)
+{
+    return tn_suspend(nobody, NULL, deadline, NULL);
+}
+static void *waits_for_end(void *arg)
+{
+    int rc = tn_sem_wait(&none);
+    tn_exit(rc != 0 ? TN_ERROR(rc) : arg);
+}
+static int late_member(tn_time deadline) /* and what ends the wait is its group's deadline */
+{
+    tn_group g;
+    tn_group_open(&g, deadline);
+    tn_spawn(NULL, &(struct tn_attr){.group = &g}, waits_for_end, NULL);
+    return tn_group_close(&g);
+}
+static int late_room(tn_time deadline) /* a spawn that waits for its group's room */
+{
+    tn_group g;
+    tn_group_open(&g, TN_FOREVER);
+    tn_group_bound(&g, &none);
+    struct tn_attr attr = {.group = &g, .full = TN_FULL_WAIT, .deadline = deadline};
+    int rc = tn_spawn(NULL, &attr, waits_for_end, NULL);
+    return tn_group_close(&g) == 0 ? rc : -1;
+}
+
+static const struct {
+    const char *name;
+    int (*wait)(tn_time deadline);
+} late_in[] = {
+    {"sem", late_sem},         {"cond", late_cond},       {"mutex", late_mutex},     {"latch", late_latch},
+    {"read", late_read},       {"write", late_write},     {"barrier", late_barrier}, {"once", late_once},
+    {"promise", late_promise}, {"all", late_promises},    {"receive", late_receive}, {"send", late_send},
+    {"select", late_select},   {"join", late_join},       {"sleep", late_sleep},     {"token", late_sleep_token},
+    {"wait", late_wait},       {"suspend", late_suspend}, {"member", late_member},   {"room", late_room}};
+enum { LATE = sizeof late_in / sizeof late_in[0], MEMBER = LATE - 2 };
 static void *times_out(void *arg)
 {
     uint64_t random = (uintptr_t)arg;
     for (unsigned i = 0; i < turns; i++) {
-        int rc;
-        tn_time deadline = tn_now() + (turns == 1 ? 500000000 : harness_random(&random) % 30000);
-        switch (i % 9) {
-        case 0:
-            rc = tn_sem_wait_until(&none, 1, deadline, NULL);
-            break;
-        case 1:
-            rc = tn_promise_get_until(&unkept, NULL, deadline, NULL);
-            break;
-        case 2:
-            rc = tn_mutex_lock_until(&taken, deadline, NULL);
-            break;
-        case 3:
-            rc = tn_latch_wait_until(&latch, deadline, NULL);
-            break;
-        case 4:
-            rc = tn_rwlock_rdlock_until(&written, deadline, NULL);
-            break;
-        case 5:
-            rc = tn_rwlock_wrlock_until(&written, deadline, NULL);
-            break;
-        case 6:
-            rc = tn_barrier_wait_until(&barrier, deadline, NULL);
-            break;
-        case 7:
-            rc = tn_sleep_until(deadline, NULL) == 0 ? ETIMEDOUT : -1;
-            break;
-        default:
-            tn_mutex_lock(&lock);
-            rc = tn_cond_wait_until(&unsignalled, &lock, deadline, NULL);
-            tn_mutex_unlock(&lock);
-        }
-        atomic_fetch_add(&timed_out, rc == ETIMEDOUT);
+        tn_time deadline = tn_now() + (turns == 1 ? 500000000 : 1 + harness_random(&random) % 30000);
+        atomic_fetch_add(&timed_out, late_in[kind].wait(deadline) == ETIMEDOUT);
     }
     return arg;
 }
 
-static void each_times_out(unsigned n)
+static void each_times_out(unsigned waiters, unsigned n)
 {
-    tn_fibre *f[WAITERS];
+    tn_fibre *f[WAITERS + SPARE];
     turns = n;
-    for (uintptr_t i = 0; i < WAITERS; i++)
+    for (uintptr_t i = 0; i < waiters; i++)
         CHECK_EQUAL(tn_spawn(&f[i], &(struct tn_attr){.runtime = rt}, times_out, (void *)i), 0);
-    for (int i = 0; i < WAITERS; i++)
+    for (unsigned i = 0; i < waiters; i++)
         CHECK_EQUAL(tn_join(f[i], NULL), 0);
+}
+
+static void waits_for_release(void)
+{
+    tn_sem_wait(&release);
+}
+
+static void *does_once(void *arg)
+{
+    tn_once_do(&under_way, waits_for_release);
+    return arg;
+}
+
+static void block_more(void)
+{
+    block_all(TN_MUTEX_DEFAULT);
+    CHECK_EQUAL(tn_sem_init(&none, 0, 0), 0);
+    CHECK_EQUAL(tn_sem_init(&release, 0, 0), 0);
+    tn_promise_init(&unkept);
+    tn_promise_init(&kept);
+    CHECK_EQUAL(tn_promise_set(&kept, NULL), 0);
+    CHECK_EQUAL(tn_channel_init(&from_nobody, NULL, 1, 0), 0);
+    CHECK_EQUAL(tn_channel_init(&to_nobody, NULL, 1, 0), 0);
+    tn_token_init(&unfired);
+    CHECK_EQUAL(tn_mutex_lock(&taken), 0);
+    CHECK_EQUAL(tn_spawn(&does_it, &(struct tn_attr){.runtime = rt}, does_once, NULL), 0);
+    CHECK(EVENTUALLY(under_way.waits.state != 0));
+}
+
+static void unblock_more(void)
+{
+    unblock_all();
+    CHECK_EQUAL(tn_sem_post(&release), 0);
+    CHECK_EQUAL(tn_join(does_it, NULL), 0);
+    CHECK_EQUAL(tn_mutex_unlock(&taken), 0);
+    CHECK_EQUAL(tn_sem_destroy(&none), 0);
+    CHECK_EQUAL(tn_promise_destroy(&unkept), 0);
+    CHECK_EQUAL(tn_channel_destroy(&from_nobody), 0);
+    CHECK_EQUAL(tn_channel_destroy(&to_nobody), 0);
 }
 
 static void test_timed_waits(void)
 {
     struct tn_config c = with(2, NULL);
-    long all = build_has("sanitize=none") ? IN_ALL : IN_ALL / 50;
+    long all = build_has("sanitize=none") ? IN_ALL : IN_ALL / 50, each = all / LATE / WAITERS * WAITERS;
     CHECK_EQUAL(tn_start(&rt, &c), 0);
-    block_all(TN_MUTEX_DEFAULT);
-    tn_sem_init(&none, 0, 0);
-    tn_promise_init(&unkept);
-    CHECK_EQUAL(tn_mutex_lock(&taken), 0);
-    each_times_out(1); /* all at once: as many timers as there will ever be */
-    long b = atomic_load(&blocks), n = atomic_load(&bytes), m = atomic_load(&mapped);
-    atomic_store(&timed_out, 0);
-    each_times_out((unsigned)(all / WAITERS));
-    CHECK_EQUAL(atomic_load(&timed_out), all);
-    CHECK_EQUAL(atomic_load(&blocks), b);
-    CHECK_EQUAL(atomic_load(&bytes), n);
-    CHECK_EQUAL(atomic_load(&mapped), m);
-    unblock_all();
-    CHECK_EQUAL(tn_mutex_unlock(&taken), 0);
-    CHECK_EQUAL(tn_sem_destroy(&none), 0);
-    CHECK_EQUAL(tn_promise_destroy(&unkept), 0);
+    block_more();
+    kind = MEMBER;
+    each_times_out(WAITERS + SPARE, 1); /* all at once: as many timers, and stacks, as there will ever be */
+    for (kind = 0; kind < LATE; kind++) {
+        long b = atomic_load(&blocks), n = atomic_load(&bytes), m = atomic_load(&mapped);
+        atomic_store(&timed_out, 0);
+        each_times_out(WAITERS, (unsigned)(each / WAITERS));
+        bool good = CHECK_EQUAL(atomic_load(&timed_out), each) & CHECK_EQUAL(atomic_load(&blocks), b) &
+                    CHECK_EQUAL(atomic_load(&bytes), n) & CHECK_EQUAL(atomic_load(&mapped), m);
+        if (!good)
+            harness_note("of kind %s", late_in[kind].name);
+    }
+    unblock_more();
     CHECK_EQUAL(tn_stop(rt), 0);
 }
 
@@ -256,12 +389,12 @@ static void handles(void *arg)
     atomic_fetch_add(&ran_handler, 1);
 }
 
-static void *is_cancelled(void *kind)
+static void *is_cancelled(void *number)
 {
     struct tn_cleanup c;
     tn_cleanup_push(&c, handles, NULL);
     atomic_fetch_add(&begun, 1);
-    int rc = kinds[(uintptr_t)kind % KINDS]();
+    int rc = kinds[(uintptr_t)number % KINDS]();
     if (rc != ECANCELED)
         atomic_fetch_add(&told_otherwise, 1);
     tn_exit(TN_ERROR(rc));

@@ -222,15 +222,20 @@ class Runs(unittest.TestCase):
         self.passes(self.suite("bound"), 12, "3 passed, 0 failed")
 
     def test_wave(self) -> None:
-        """A crowd of 10^5 in ten kinds of wait that is cancelled in one wave takes no longer for each than one of 10^4."""
+        """A crowd of 10^5 in ten kinds of wait that is cancelled in one wave takes no longer for each than one of 10^4, and no
+        more steals: a thief takes half of what others have not begun, however much that is."""
         took: dict[int, dict[str, float]] = {}
+        stolen: dict[int, int] = {}
         for fibres in (10_000, 100_000):
             said = self.record("--cores", "2", "--scheduler", "fifo", "wave", "--workers", "2", "--fibres", str(fibres), "--reps", "1",
                                "--warmup", "0")
             self.assertEqual(said["status"], "ok", said)
             took[fibres] = {s["metric"]: s["value"] for s in said["samples"]}
+            stolen[fibres] = said["counters"]["steal_hit"]
         for metric in ("told", "gone"):
             self.assertLess(took[100_000][metric], 1.25 * took[10_000][metric], took)
+        self.assertGreater(stolen[10_000], 0)
+        self.assertLess(stolen[100_000], 12.5 * stolen[10_000], stolen)
 
     def test_victims_by_distance(self) -> None:
         """victims=topology: of what is stolen, the part that comes from the same complex (three of 63 others) is several
