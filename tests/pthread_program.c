@@ -285,6 +285,31 @@ static void others_of_c11(void)
     mtx_destroy(&talk.m);
 }
 
+/* What pthreads refuse, and the ends of time. Built as fibres each was something else once: forever in the place of long ago. */
+static void odd(void)
+{
+    pthread_mutexattr_t type;
+    pthread_condattr_t clock;
+    pthread_attr_t attr;
+    pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    struct timespec long_ago = {.tv_sec = INT64_MIN};
+    assert(pthread_mutex_lock(&held) == 0);
+    assert(pthread_mutex_timedlock(&held, &long_ago) == ETIMEDOUT);
+    long_ago.tv_sec = -1;
+    assert(pthread_mutex_timedlock(&held, &long_ago) == ETIMEDOUT);
+    assert(pthread_mutex_unlock(&held) == 0 && pthread_mutex_destroy(&held) == 0);
+    pthread_mutexattr_init(&type);
+    assert(pthread_mutexattr_settype(&type, 99) == EINVAL && pthread_mutexattr_settype(&type, -1) == EINVAL);
+    pthread_mutexattr_destroy(&type);
+    pthread_condattr_init(&clock);
+    assert(pthread_condattr_setclock(&clock, CLOCK_PROCESS_CPUTIME_ID) == EINVAL);
+    pthread_condattr_destroy(&clock);
+    pthread_attr_init(&attr);
+    assert(pthread_attr_setstacksize(&attr, 10) == EINVAL && pthread_attr_setdetachstate(&attr, 99) == EINVAL);
+    pthread_attr_destroy(&attr);
+    assert(pthread_join(pthread_self(), NULL) == EDEADLK); /* main, which is no fibre */
+}
+
 int main(void)
 {
     pthread_t bring[WORKERS], take[WORKERS];
@@ -318,6 +343,7 @@ int main(void)
     }
     assert(pthread_barrier_destroy(&together) == 0);
     late();
+    odd();
     cleanups();
     timed();
     others();

@@ -43,8 +43,8 @@
 #define pthread_attr_setstacksize   tn_pthread_attr_setstacksize
 #define pthread_attr_setdetachstate tn_pthread_attr_setdetachstate
 #define pthread_create              tn_pthread_create
-#define pthread_join                tn_join
-#define pthread_detach              tn_detach
+#define pthread_join                tn_pthread_join
+#define pthread_detach              tn_pthread_detach
 #define pthread_exit                tn_exit
 #define pthread_self                tn_fibre_self
 #define pthread_equal               tn_pthread_equal

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * For a whole file: the names of pthreads, of POSIX semaphores and of <threads.h> mean fibres. Included before anything else
- * (cc -include tenter_pthread.h), an ordinary program runs on Tenter as it is: its threads are fibres of one runtime, which
- * the first of them starts with what TENTER_… says, and main stays a plain thread. All files that share such objects
- * must include it.
+ * For a whole file of C (not C++, whose library has these names in its headers): the names of pthreads, of POSIX
+ * semaphores and of <threads.h> mean fibres. Included before anything else (cc -include tenter_pthread.h), an ordinary
+ * program runs on Tenter as it is: its threads are fibres of one runtime, which the first of them starts with what
+ * TENTER_… says, and main stays a plain thread. All files that share such objects must include it.
  *
  * Contracts are those of the names, with these limits: attributes other than stack size, detached state, type of a mutex,
  * and clock of a condition are not there, so that who sets others learns it from the compiler; there is no pthread_cancel
  * (see tn_token) and nothing shared between processes; a fibre that calls what blocks its thread (read, sleep) blocks its
- * worker (see tn_blocking, and the knob monitor_us). A name that is not here is the system's.
+ * worker (see tn_blocking, and the knob monitor_us). A name that is not here is the system's. What a file defines for the
+ * system's headers (_GNU_SOURCE) comes too late in its text: give it on the command line (-D_GNU_SOURCE).
  */
 #ifndef TENTER_PTHREAD_H
 #define TENTER_PTHREAD_H
+
+#if defined __STRICT_ANSI__ && !defined _POSIX_C_SOURCE && !defined _XOPEN_SOURCE && !defined _GNU_SOURCE && \
+    !defined _DEFAULT_SOURCE
+#define _POSIX_C_SOURCE 200809L /* cc -std=c17: what is below needs it */
+#endif
 
 #include <pthread.h>
 #include <sched.h>
@@ -43,7 +49,9 @@ static inline int tn_pthread_deadline(clockid_t clock, const struct timespec *at
     struct timespec now;
     if (at->tv_nsec < 0 || at->tv_nsec >= 1000000000 || clock_gettime(clock, &now) != 0)
         return EINVAL;
-    int64_t s = (int64_t)at->tv_sec - now.tv_sec, ns = at->tv_nsec - now.tv_nsec;
+    int64_t s = 0, ns = at->tv_nsec - now.tv_nsec;
+    if (__builtin_sub_overflow((int64_t)at->tv_sec, (int64_t)now.tv_sec, &s)) /* further than there are numbers */
+        s = at->tv_sec < 0 ? -1 : INT64_MAX;
     if (s > INT64_C(1) << 32)
         *deadline = TN_FOREVER;
     else
@@ -69,12 +77,16 @@ static inline int tn_pthread_attr_destroy(struct tn_attr *attr)
 
 static inline int tn_pthread_attr_setstacksize(struct tn_attr *attr, size_t size)
 {
+    if (size < 4096 || size > TN_STACK_MAX) /* what tn_spawn refuses */
+        return EINVAL;
     attr->stack = size;
-    return size <= TN_STACK_MAX ? 0 : EINVAL;
+    return 0;
 }
 
 static inline int tn_pthread_attr_setdetachstate(struct tn_attr *attr, int state)
 {
+    if (state != PTHREAD_CREATE_DETACHED && state != PTHREAD_CREATE_JOINABLE)
+        return EINVAL;
     attr->detached = state == PTHREAD_CREATE_DETACHED;
     return 0;
 }
@@ -89,6 +101,17 @@ static inline int tn_pthread_create(tn_fibre **out, const struct tn_attr *attr, 
         mine.runtime = tn_pthread_runtime;
     }
     return tn_spawn(out, &mine, fn, arg);
+}
+
+/* NULL is main, which is no fibre: it does not end before the program does. */
+static inline int tn_pthread_join(tn_fibre *f, void **value)
+{
+    return f != NULL ? tn_join(f, value) : tn_fibre_self() == NULL ? EDEADLK : EINVAL;
+}
+
+static inline int tn_pthread_detach(tn_fibre *f)
+{
+    return f != NULL ? tn_detach(f) : 0;
 }
 
 static inline int tn_pthread_equal(tn_fibre *a, tn_fibre *b)
@@ -142,9 +165,14 @@ static inline int tn_pthread_mutexattr_destroy(struct tn_mutex_attr *attr)
 
 static inline int tn_pthread_mutexattr_settype(struct tn_mutex_attr *attr, int type)
 {
-    attr->kind = type == PTHREAD_MUTEX_RECURSIVE    ? TN_MUTEX_RECURSIVE
-                 : type == PTHREAD_MUTEX_ERRORCHECK ? TN_MUTEX_CHECKED
-                                                    : TN_MUTEX_NORMAL;
+    if (type == PTHREAD_MUTEX_RECURSIVE)
+        attr->kind = TN_MUTEX_RECURSIVE;
+    else if (type == PTHREAD_MUTEX_ERRORCHECK)
+        attr->kind = TN_MUTEX_CHECKED;
+    else if (type == PTHREAD_MUTEX_NORMAL || type == PTHREAD_MUTEX_DEFAULT)
+        attr->kind = TN_MUTEX_NORMAL;
+    else
+        return EINVAL;
     return 0;
 }
 
@@ -176,6 +204,8 @@ static inline int tn_pthread_condattr_destroy(clockid_t *attr)
 
 static inline int tn_pthread_condattr_setclock(clockid_t *attr, clockid_t clock)
 {
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+        return EINVAL;
     *attr = clock;
     return 0;
 }
@@ -248,7 +278,7 @@ static inline int tn_pthread_barrier_init(tn_barrier *b, const void *none, unsig
 
 /* ---- keys: a fibre's, and main's by the system ---- */
 
-typedef struct tn_pthread_key {
+typedef struct tn_pthread_pair {
     tn_key key;
     pthread_key_t system;
 } * tn_pthread_key;
@@ -369,7 +399,7 @@ static inline int tn_c11_create(tn_fibre **out, int (*fn)(void *), void *arg)
 static inline int tn_c11_join(tn_fibre *f, int *value)
 {
     void *v = NULL;
-    int rc = tn_join(f, &v);
+    int rc = tn_pthread_join(f, &v);
     if (rc == 0 && value != NULL)
         *value = (int)(intptr_t)v;
     return tn_c11(rc);
@@ -377,7 +407,7 @@ static inline int tn_c11_join(tn_fibre *f, int *value)
 
 static inline int tn_c11_detach(tn_fibre *f)
 {
-    return tn_c11(tn_detach(f));
+    return tn_c11(tn_pthread_detach(f));
 }
 
 static inline __attribute__((noreturn)) void tn_c11_exit(int value)
