@@ -145,12 +145,13 @@ static inline bool turn_call(struct descriptor *d, int fd, unsigned way, uint32_
     return *n >= 0 || !would_block();
 }
 
-/* By the fibre whose turn it is; `dry`: the call would block. */
+/* By the fibre whose turn it is; `dry`: the call would block. Only one that wants bytes waits because the last one has taken all there was:
+ * others do not block for that. */
 static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call, void *arg,
                        size_t asked, bool dry, tn_time deadline, tn_token *token)
 {
     struct tn_way *w = &d->way[way];
-    for (bool waits = dry || tn_way_dry(w, generation), called = dry, late = false;; waits = true) {
+    for (bool waits = dry || (asked != 0 && tn_way_dry(w, generation)), called = dry, late = false;; waits = true) {
         if (waits) {
             int rc = descriptor_tells(d, way) ? 0 : descriptor_arm(d, fd, way, generation);
             if (rc == 0)
@@ -194,6 +195,14 @@ static __attribute__((noinline)) ssize_t file_do(int fd, io_call *call, void *ar
     return rc == 0 ? b.n : failed(rc);
 }
 
+/* May the call have what was received before it? `asked`: by TCP. */
+static bool comes_ahead(enum io_kind kind, const struct tn_request *rq, size_t asked)
+{
+    return asked != 0 || (rq->kind == TN_REQUEST_ACCEPT && rq->data == NULL) ||
+           (rq->kind == TN_REQUEST_RECV && rq->flags == 0 &&
+            kind == IO_STREAM); /* nothing, when something is there */
+}
+
 ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request *rq, size_t asked, tn_time deadline,
               tn_token *token)
 {
@@ -215,7 +224,7 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
     ssize_t n = -1;
     bool dry = false, asks = rq != NULL && binding_poller->perform != NULL;
     asked = kind == IO_STREAM ? asked : 0;
-    if (!asks && !tn_way_dry(&d->way[way], generation) && tn_way_try(&d->way[way], generation)) {
+    if (!asks && (asked == 0 || !tn_way_dry(&d->way[way], generation)) && tn_way_try(&d->way[way], generation)) {
         if (turn_call(d, fd, way, generation, call, arg, asked, &n))
             return turn_done(&d->way[way], generation, n);
         tn_way_called(&d->way[way]);
@@ -227,8 +236,7 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
     }
     errno = EAGAIN;
     if (asks) {
-        bool ahead = way == TN_WAY_IN && (asked != 0 || (rq->kind == TN_REQUEST_ACCEPT && rq->data == NULL));
-        rq->ahead = ahead ? &d->ahead : NULL;
+        rq->ahead = way == TN_WAY_IN && comes_ahead(kind, rq, asked) ? &d->ahead : NULL;
         rq->key = (uint64_t)generation << 32 | (uint32_t)fd;
         n = request_do(&d->way[way], generation, rq, deadline, token);
     }
@@ -271,6 +279,8 @@ static bool take(struct tn_arm *arm, unsigned way)
     }
     bool file = descriptor_is_file(d);
     arm->rc = file ? 0 : descriptor_arm(d, fd, way, tn_way_generation(w));
+    if (arm->rc == EPERM && sys_ready(fd, way, 0)) /* no poller takes what is always ready, such as /dev/null */
+        arm->rc = 0;
     return file || arm->rc != 0 || sys_ready(fd, way, 0);
 }
 

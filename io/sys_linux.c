@@ -19,7 +19,7 @@
 enum io_kind sys_kind(int fd)
 {
     struct stat st;
-    int flags = fcntl(fd, F_GETFL), domain = 0, type = 0;
+    int flags = fcntl(fd, F_GETFL), domain = 0, type = 0, protocol = 0;
     socklen_t size = sizeof(int);
     if (flags < 0 || fstat(fd, &st) != 0)
         return IO_UNKNOWN;
@@ -29,7 +29,9 @@ enum io_kind sys_kind(int fd)
         return IO_UNKNOWN;
     bool tcp = S_ISSOCK(st.st_mode) && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
                type == SOCK_STREAM && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-               (domain == AF_INET || domain == AF_INET6);
+               (domain == AF_INET || domain == AF_INET6) &&
+               getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
+               protocol == IPPROTO_TCP; /* SCTP has messages */
     return tcp ? IO_STREAM : IO_POLLED;
 }
 

@@ -120,7 +120,11 @@ static bool uring_is_ahead(const void *place)
 static int uring_asks(struct uring *r, struct io_uring_sqe *sqe, struct tn_request *rq, void **place)
 {
     struct tn_claims none = {NULL, NULL};
+    const struct tn_ahead *a = rq->ahead;
     int64_t result = 0;
+    /* Without its lock: only who asks writes these, and who closes when nobody does. Bytes are no connections. */
+    if (a->open && a->key == rq->key && a->accepts != (rq->kind == TN_REQUEST_ACCEPT))
+        return ENOSYS;
     *place = (char *)rq->ahead + 1;
     switch (tn_ahead_ask(rq->ahead, rq->key, rq, uring_take, sqe != NULL ? r : NULL, &result)) {
     case TN_ASKED_OVER:
