@@ -105,7 +105,9 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
 
 /* Stop a runtime: workers end at their next scheduling point, every fibre that has not ended is dropped (its
  * stack is released, nothing on it is run). Let fibres end first, by joining them, where that matters.
- * A plain thread that waits in tn_join gives up (ECANCELED). Tokens that dropped fibres wait with forget them.
+ * A plain thread that waits in tn_join gives up (ECANCELED). Tokens that dropped fibres wait with forget them; nothing else
+ * does: what they wait for, or hold, of tenter_sync.h and tenter_channel.h must not be touched by others any more, not even
+ * to destroy it, until it is initialised anew. So is it after tn_run, which stops the runtime when its first fibre has ended.
  * Calls of tn_blocking that are under way are waited for, and so is a worker that is stuck in the kernel.
  * Who: a thread that is no worker of it. Blocks: until the workers have ended.
  * Errors: EPERM from a fibre of this runtime, or from a call in its pool (tn_blocking). */

@@ -55,6 +55,7 @@ TN_API void tn_group_open(tn_group *g, tn_time deadline);
 TN_API void tn_group_bound(tn_group *g, tn_sem *room);
 /* Wait until every member has ended; after that the group's memory is free. No cancellation ends this wait: members
  * are told of it. Each group that was opened must be closed: a member that ends before that ends the program with a message.
+ * One that a plain thread has opened must be closed before tn_stop, which drops its members: after that it never ends.
  * Who: the one that has opened it. Blocks; the fibre may go on on another worker. Returns the first failure: what
  * a member ended with, or ECANCELED; 0: there was none. Errors: EDEADLK a member closes its own group. */
 TN_API int tn_group_close(tn_group *g);
@@ -80,7 +81,7 @@ struct tn_cleanup {
  * fibre that returns with one pushed ends the program with a message. For a fibre that tn_stop drops none is called.
  * Who: fibre, member or not. Blocks: no. Errors: EPERM. */
 TN_API int tn_cleanup_push(struct tn_cleanup *c, void (*fn)(void *arg), void *arg);
-/* Take the last one off, and call it if `run`. Who: fibre. Blocks: as fn does. Errors: EPERM; EINVAL there is none. */
+/* Take the last one off, and call it if `run`: not masked, as any call of the caller's. Who: fibre. Blocks: as fn does. Errors: EPERM; EINVAL there is none. */
 TN_API int tn_cleanup_pop(bool run);
 
 #ifdef __cplusplus

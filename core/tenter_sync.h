@@ -4,7 +4,8 @@
  * its worker to others, a thread that waits is blocked itself. Names and contracts follow pthreads: 0 or an errno value.
  * In each, a `deadline` is a time of tn_now()'s clock, TN_FOREVER for none, and a `token` may be NULL; a call that fails
  * with ETIMEDOUT or ECANCELED has done nothing. All are objects of the caller's memory without anything behind them:
- * TN_…_INIT and tn_…_init are the same, and destroying only looks whether somebody still waits.
+ * TN_…_INIT and tn_…_init are the same, and destroying only looks whether somebody still waits. So who waits must not be dropped
+ * by tn_stop (which says what follows).
  */
 #ifndef TENTER_SYNC_H
 #define TENTER_SYNC_H

@@ -116,6 +116,34 @@ static void test_wave(void)
     beside(waves);
 }
 
+/* ---- what dropped fibres wait for is nobody's until it is initialised anew: then it is as good as new ---- */
+
+static void *waits_only(void *kind)
+{
+    atomic_fetch_add(&began, 1);
+    kinds[(uintptr_t)kind]();
+    return NULL;
+}
+
+static void as_new(void)
+{
+    wave(2 * KINDS, TN_FOREVER);
+}
+
+static void test_dropped(void)
+{
+    struct tn_config c = with(2, NULL);
+    CHECK_EQUAL(tn_start(&rt, &c), 0);
+    block_all(TN_MUTEX_BLOCK);
+    atomic_store(&began, 0);
+    for (uintptr_t i = 0; i < KINDS; i++)
+        CHECK_EQUAL(tn_spawn(NULL, &(struct tn_attr){.runtime = rt}, waits_only, (void *)i), 0);
+    CHECK(EVENTUALLY(atomic_load(&began) == KINDS));
+    nap_us(1000);
+    CHECK_EQUAL(tn_stop(rt), 0);
+    beside(as_new);
+}
+
 /* ---- the first failure ---- */
 
 static void *fails(void *error)
@@ -376,6 +404,7 @@ static void test_misuse(void)
 
 static const struct test tests[] = {
     {"a wave over ten kinds of wait", test_wave},
+    {"what dropped fibres wait for", test_dropped},
     {"the first failure cancels the rest", test_failure},
     {"groups nest", test_nested},
     {"grants + time-outs + cancellations = waits", test_sums},
