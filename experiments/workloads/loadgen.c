@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,12 +36,37 @@ static void *runs(void *arg)
     return NULL;
 }
 
+static void stops(int number)
+{
+    atomic_store_explicit(&load.stopped, number, memory_order_relaxed); /* relaxed: a flag alone */
+}
+
+/* From here on the first SIGINT or SIGTERM ends the repetition, and what was measured before it is kept; the second one the process. */
+static void stops_at_signals(void)
+{
+    struct sigaction act = {.sa_handler = stops, .sa_flags = (int)SA_RESETHAND}, now;
+    static const int numbers[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < 2; i++)
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &act, NULL);
+}
+
+static bool is_stopped(struct bench *b)
+{
+    int number = atomic_load_explicit(&load.stopped, memory_order_relaxed); /* relaxed: a flag alone */
+    if (number != 0)
+        bench_invalid(b, "was stopped by signal %d in repetition %d of %d", number, load.rep + 1, bench_reps(b));
+    return number != 0;
+}
+
 /* What ended the repetition, or makes it none: false, with a message in the record. */
 static bool finished(struct bench *b)
 {
     const char *wrong = NULL;
     bool answered = false;
     uint64_t timeouts = 0;
+    if (is_stopped(b))
+        return false;
     for (int i = 0; i < load.threads; i++) {
         wrong = wrong != NULL ? wrong : threads[i].wrong;
         answered = answered || threads[i].answered;
@@ -143,7 +169,7 @@ static void repetition_of_wrk(struct bench *b, int rep)
     wrk_run(&seen);
     cpu = (double)server_cpu() - cpu;
     calls = calls_now() - calls;
-    if (server_lost(b, 0))
+    if (is_stopped(b) || server_lost(b, 0))
         return;
     const struct {
         const char *name;
@@ -192,7 +218,8 @@ static void repetition(struct bench *b, int rep)
     uint64_t start = bench_now() + 2000000;
     atomic_store_explicit(&at, start, memory_order_release); /* G1 */
     while (bench_now() < start + (uint64_t)(load.duration * 1e9) &&
-           atomic_load_explicit(&ready, memory_order_relaxed) == load.threads) /* relaxed: a hint */
+           atomic_load_explicit(&ready, memory_order_relaxed) == load.threads && /* relaxed, both: a hint */
+           atomic_load_explicit(&load.stopped, memory_order_relaxed) == 0)
         usleep(1000);
     cpu = (double)server_cpu() - cpu;
     calls = calls_now() - calls;
@@ -327,6 +354,7 @@ int main(int argc, char **argv)
         bench_die(&b, BENCH_INTERNAL, "no memory");
     bool goes = !load.memcached || text_preload();
     empty = server_memory();
+    stops_at_signals();
     while (goes && ++load.rep < bench_reps(&b)) { /* after one that is invalid there is nothing to be had */
         (load.wrk ? repetition_of_wrk : repetition)(&b, load.rep);
         goes = b.status != 1;

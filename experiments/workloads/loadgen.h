@@ -27,6 +27,7 @@ struct load {
     int key_size, value_size;
     int arrivals;                     /* which of "poisson|pareto|constant" */
     double *of_connections, *of_keys; /* cumulative, by skew; NULL: all alike */
+    volatile _Atomic(int) stopped;    /* by that signal: what is under way ends; 0: by none */
 };
 extern struct load load;
 

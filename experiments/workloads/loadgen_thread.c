@@ -337,7 +337,9 @@ static void turns(struct loop *l)
     for (int i = 0; i < l->n; i++)
         pump(l, &l->all[i]);
     /* Also where we have slept over the end: what was due before it is asked. */
-    while (!l->gone && t->wrong == NULL && l->now < over && (l->now < t->end || l->outstanding > 0 || due < t->end)) {
+    while (!l->gone && t->wrong == NULL && l->now < over &&
+           atomic_load_explicit(&load.stopped, memory_order_relaxed) == 0 && /* relaxed: a flag alone */
+           (l->now < t->end || l->outstanding > 0 || due < t->end)) {
         if (load.rate > 0)
             due = offers(l, due);
         if (t->busy < 0 && l->now >= t->end)

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,12 +102,15 @@ void wrk_run(struct wrk_seen *seen)
         n += (size_t)some;
     text[n] = '\0';
     close(ends[0]);
+    if (atomic_load_explicit(&load.stopped, memory_order_relaxed) != 0) /* relaxed: by a signal to this thread */
+        kill(pid, SIGTERM);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     getrusage(RUSAGE_CHILDREN, &after);
     if (WIFEXITED(status) && WEXITSTATUS(status) == BENCH_UNSUPPORTED)
         bench_die(load.b, BENCH_UNSUPPORTED, "wrk is not installed");
-    if ((status != 0 || !wrk_said(text, seen)) && !server_lost(load.b, 1))
+    if (atomic_load_explicit(&load.stopped, memory_order_relaxed) == 0 && /* relaxed: so too */
+        (status != 0 || !wrk_said(text, seen)) && !server_lost(load.b, 1))
         bench_invalid(load.b, "wrk: %.*s", (int)strcspn(text, "\n"), text);
     seen->busy = (seconds(after) - seconds(before)) / load.duration / load.threads;
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -160,6 +161,42 @@ def ends(fake: Fake) -> None:
         wanted(f"{mode}: what was measured before is kept: {answered}", answered == {0, 1})
 
 
+def catches(pid: int, number: int) -> bool:
+    """Has the process a handler for that signal by now?"""
+    caught = re.search(r"^SigCgt:\s*(\w+)$", text_of(Path(f"/proc/{pid}/status")).decode(), re.M)
+    return caught is not None and int(caught[1], 16) >> (number - 1) & 1 == 1
+
+
+def interrupted(fake: Fake) -> None:
+    """By Ctrl-C or kill: the repetitions before are there, what happened is said, and the server has ended."""
+    for number, words in ((signal.SIGINT, ("--duration", "0.2")), (signal.SIGTERM, ("--duration", "0.2")), (signal.SIGTERM, ("--generator", "wrk", "--duration", "60"))):
+        if "wrk" in words and not shutil.which("wrk"):
+            continue
+        mark = f"/no/such/place/{os.getpid()}-{number}"
+        command = [fake.program, "--json", "--hist", "--warmup", "0", "--reps", "90000", "--connections", "3",
+                   "--server", f"{sys.executable} {FAKE} good {mark}", *words]
+        # pylint: disable-next=subprocess-popen-preexec-fn
+        with subprocess.Popen(command, env=ENV, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None) as process:
+            until = time.monotonic() + 60
+            while not catches(process.pid, number) and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.01)
+            time.sleep(1.5)
+            process.send_signal(number)
+            try:
+                out, err = process.communicate(timeout=100)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                out, err = process.communicate()
+        said = json.loads(out) if out else {}
+        match = re.fullmatch(rf"was stopped by signal {int(number)} in repetition (\d+) of 90000", str(said.get("message")))
+        wanted(f"{number.name} {words}: {process.returncode} {said.get('message')} {err}", process.returncode == 1 and match and said["status"] == "invalid")
+        reps = {s["rep"] for s in said.get("samples", []) if s["metric"] == "throughput"}
+        wanted(f"{number.name} {words}: the repetitions before: {len(reps)}", match and reps == set(range(int(match[1]) - 1)))
+        left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in text_of(p)]
+        wanted(f"{number.name}: left behind: {left}", not left)
+
+
 def no_servers(program: str) -> None:
     """What never says what it is, or its port, is not waited for for ever, and is gone then."""
     asked = []
@@ -261,6 +298,7 @@ def main() -> int:
         held_up(fake)
         wrong(fake)
         ends(fake)
+        interrupted(fake)
         memcached(fake)
     ours(program, servers)
     limited(program)
