@@ -51,6 +51,9 @@ static int wait_late(tn_time deadline, tn_token *token)
 
 static void *stranger(void *arg)
 {
+    tn_local_mutex never = {NULL, NULL, NULL}; /* initialised: it is of no cluster */
+    CHECK_EQUAL(tn_local_mutex_lock(&never), EPERM);
+    CHECK_EQUAL(tn_local_mutex_unlock(&never), EPERM);
     CHECK_EQUAL(tn_local_mutex_lock(&m), EPERM);
     CHECK_EQUAL(tn_local_mutex_trylock(&m), EPERM);
     CHECK_EQUAL(tn_local_mutex_unlock(&m), EPERM);

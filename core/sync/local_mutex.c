@@ -17,11 +17,12 @@ _Static_assert(sizeof(tn_local_mutex) == 24, "its size is stated");
 static inline struct fibre *caller_at_home(const tn_local_mutex *m)
 {
     struct worker *w = tn_self();
+    struct fibre *me = __builtin_expect(w != NULL && w->pub.cluster == m->cluster, 1) ? w->current : NULL;
 #if TN_LOCK_CHECK
-    if (tn_workers(m->cluster) != 1)
+    if (me != NULL && tn_workers(m->cluster) != 1) /* one that was never initialised has no cluster */
         return NULL;
 #endif
-    return __builtin_expect(w != NULL && w->pub.cluster == m->cluster, 1) ? w->current : NULL;
+    return me;
 }
 
 /* In builds that check, what a fibre has is counted. */
