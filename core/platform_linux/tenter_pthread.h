@@ -8,7 +8,8 @@
  * Contracts are those of the names, with these limits: attributes other than stack size, detached state, type of a mutex,
  * and clock of a condition are not there, so that who sets others learns it from the compiler; there is no pthread_cancel
  * (see tn_token) and nothing shared between processes; a fibre that calls what blocks its thread (read, sleep) blocks its
- * worker (see tn_blocking, and the knob monitor_us). A name that is not here is the system's. What a file defines for the
+ * worker (see tn_blocking, and the knob monitor_us). main ends by returning or exit(), not by pthread_exit (which ends
+ * the program with a message), and is not joined. A name that is not here is the system's. What a file defines for the
  * system's headers (_GNU_SOURCE) comes too late in its text: give it on the command line (-D_GNU_SOURCE).
  */
 #ifndef TENTER_PTHREAD_H
