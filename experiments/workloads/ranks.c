@@ -19,12 +19,13 @@
 static const uint32_t BEGINS = UINT32_C(1) << 31; /* in a number of the log: not a spawn */
 
 static struct bench *bench;
-static uint32_t tasks, backlog;
+static uint32_t tasks, backlog, workers;
 static uint64_t work;
 static _Atomic(uint32_t) *event; /* by number: the fibre, and what of it; relaxed: read when all have ended */
 static _Atomic(uint32_t) events, spawned, ended;
-static _Atomic(bool) whole; /* all of the backlog has been spawned */
-static uint32_t *below;     /* a Fenwick tree over the fibres that are queued */
+static _Atomic(uint32_t) kept; /* workers, by tasks that wait for: */
+static _Atomic(bool) whole;    /* all of the backlog has been spawned */
+static uint32_t *below;        /* a Fenwick tree over the fibres that are queued */
 static struct hdr *ranks;
 
 static void note(uint32_t what)
@@ -48,11 +49,27 @@ static void spawn_next(void)
         bench_die(bench, BENCH_INTERNAL, "tn_spawn: %s", strerror(rc));
 }
 
+/* Until the backlog is whole a task keeps its worker, so that what one spawner puts there is not eaten up by many. It must not
+ * keep the last one, which is the spawner's: that has lost it where a spawn runs the child at once, or was refused. */
+static void wait_for_whole(void)
+{
+    bool last = atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed) + 1 >= workers; /* relaxed: a count */
+    if (last)
+        atomic_fetch_sub_explicit(&kept, 1, memory_order_relaxed); /* relaxed: a count */
+    while (!atomic_load_explicit(&whole, memory_order_relaxed))    /* relaxed: only when */
+        if (last)
+            tn_yield();
+        else
+            tn_work(200);
+    if (!last)
+        atomic_fetch_sub_explicit(&kept, 1, memory_order_relaxed); /* relaxed: a count */
+}
+
 static void *task(void *arg)
 {
     note((uint32_t)(uintptr_t)arg | BEGINS);
-    while (!atomic_load_explicit(&whole, memory_order_relaxed)) /* relaxed: only when; it keeps its worker, and the */
-        tn_work(200);                                           /* backlog of one spawner is not eaten up by many */
+    if (!atomic_load_explicit(&whole, memory_order_relaxed)) /* relaxed: only when */
+        wait_for_whole();
     spawn_next();
     if (work != 0)
         tn_work(work);
@@ -107,6 +124,7 @@ static double rank_error(int rep)
 
 static void *all(void *arg)
 {
+    workers = (uint32_t)bench_int(bench, "workers"); /* those in force */
     for (int rep = 0; rep < bench_reps(bench); rep++) {
         if (rep == (int)bench_int(bench, "warmup"))
             bench_tenter_counters_start();

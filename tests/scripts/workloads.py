@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The benchmark programs, run for a moment: what each option changes in their record.
 
-    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD LOCKS REQUESTS STAGES [LOCKS_PEER...]
+    workloads.py YIELD ARRIVALS PACKET PACKET_PTHREAD QUEUES AFFINITY CROWD LOCKS REQUESTS STAGES RANKS [LOCKS_PEER...]
 """
 from __future__ import annotations
 
@@ -184,6 +184,16 @@ def stages(program: str) -> None:
         run(program, *short, "--rate", rate, code=2)
 
 
+def ranks(program: str) -> None:
+    """Where a backlog cannot be had, `queued` says how much there was; tasks that wait for it once took the spawner's worker."""
+    for spec, whole in (("fifo", True), ("fifo:spawn=child", False), ("lifo:layout=global:spawn=child", False),
+                        ("fifo:full=refuse:capacity=4:private=0", False), ("staged:full=refuse:capacity=2", False)):
+        for workers in ("1", "2"):
+            said = run(program, "--scheduler", spec, "--workers", workers, "--tasks", "1000", "--backlog", "400", "--work", "0")
+            queued = values(said, "queued")
+            wanted(f"ranks under {spec}, {workers} workers: {queued} queued", len(queued) == 1 and (queued[0] >= 396) == whole)
+
+
 def locks(program: str) -> None:
     cells = [("fibre", design) for design in ("default", "spin", "spin-block", "block", "fair", "baton")]
     for by, design in [*cells, ("thread", "block"), ("thread", "pthread")]:
@@ -225,11 +235,12 @@ def lock_peers(programs: list[str]) -> None:
 
 
 def main() -> int:
-    yielding, arriving, packet, pthread, queue, affinity, threads, locking, serving, pipeline = sys.argv[1:11]
+    yielding, arriving, packet, pthread, queue, affinity, threads, locking, serving, pipeline, ranking = sys.argv[1:12]
     crowd(threads)
     locks(locking)
     stages(pipeline)
-    lock_peers(sys.argv[11:])
+    ranks(ranking)
+    lock_peers(sys.argv[12:])
     requests(serving)
     ways_to_yield(yielding)
     idle_workers(arriving)
