@@ -220,7 +220,7 @@ static void test_slot(void)
     run(1, "hybrid:p=100", "slot=2", spawn_relay, "rrabrrrrrr");
     run(1, "hybrid:p=0", "slot=2", spawn_relay, "rrarrrbrrr"); /* at its bound the oldest, else as the policy says */
     int status = harness_child(slot_without_private, NULL, err, sizeof err);
-    CHECK(exited(status, EINVAL) && strstr(err, "slot=1 needs private=1") != NULL);
+    CHECK(exited(status, EINVAL) && strstr(err, "slot has no effect here, it needs private=1") != NULL);
 }
 
 /* ---- thieves: whom they leave alone, and who asks them ---- */

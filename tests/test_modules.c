@@ -167,6 +167,58 @@ static void test_nonsense(void)
     check_told(run_child, ANSWER, 0, "scheduler 'stateful': ready() answered");
 }
 
+/* A value without effect would put a name to a result of what has not happened. */
+static void test_without_effect(void)
+{
+    static const struct {
+        char *spec;
+        const char *knob; /* NULL: all have effect */
+    } cases[] = {{"fifo:layout=global:private=0", "private"},
+                 {"fifo:layout=global:full=grow", "full"},
+                 {"lifo:layout=global:full=chain", "full"},
+                 {"fifo:layout=global:full=refuse:capacity=4", NULL},
+                 {"fifo:layout=global:steal=one", "steal"},
+                 {"lifo:layout=global:least=2", "least"},
+                 {"fifo:layout=global:victims=busy", "victims"},
+                 {"fifo:nearest=3", "nearest"},
+                 {"fifo:nearest=3:victims=topology", "nearest"},
+                 {"lifo:nearest=3:victims=nearest", NULL},
+                 {"fifo:nearest=15", NULL}, /* the default */
+                 {"fifo:layout=global:place=home", "place"},
+                 {"fifo:sticky=4", "sticky"},
+                 {"fifo:sticky=4:place=home", "sticky"},
+                 {"fifo:sticky=4:place=owner", NULL},
+                 {"lifo:layout=global:chance=1", "chance"},
+                 {"fifo:pool=five", "pool"},
+                 {"fifo:pool=five:chance=1", NULL},
+                 {"lifo:pool=five:full=global", NULL},
+                 {"fifo:pool=five:layout=global", NULL},
+                 {"lifo:pool=five:layout=global", "pool"},
+                 {"lifo:layout=global:slot=2", "slot"},
+                 {"hybrid:slot=2:private=0", "slot"},
+                 {"lifo:slot=2:private=0", NULL},
+                 {"fifo:layout=global:request=once", "request"},
+                 {"fifo:layout=global:spawn=child", NULL},
+                 {"hybrid:n=3", "n"},
+                 {"hybrid:n=3:policy=switch", NULL},
+                 {"hybrid:n=3:policy=reverse", NULL},
+                 {"hybrid:p=90:policy=reverse", "p"},
+                 {"hybrid:p=90", NULL},
+                 {"staged:stages=1:control=7", "control"},
+                 {"staged:stages=1:split=9", NULL},
+                 {"staged:stages=2:control=7", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char err[256], wanted[64];
+        int status = harness_child(start, cases[i].spec, err, sizeof err);
+        snprintf(wanted, sizeof wanted, ": %s has no effect here, it needs ",
+                 cases[i].knob != NULL ? cases[i].knob : "");
+        bool good = cases[i].knob == NULL ? exited(status, 0) : exited(status, EINVAL) && strstr(err, wanted) != NULL;
+        if (!good)
+            harness_note("%s: status %x, message: %s", cases[i].spec, (unsigned)status, err);
+        CHECK(good);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test tests[] = {
@@ -175,6 +227,7 @@ int main(int argc, char **argv)
         {"a second cluster with more state is refused", test_second_cluster},
         {"what is too much, or missing, is refused", test_refused},
         {"an answer that means nothing ends the program", test_nonsense},
+        {"a choice that another leaves without effect is refused", test_without_effect},
     };
     if (argc != PLACES + 1) {
         fprintf(stderr, "usage: test_modules PLUGIN…\n");

@@ -31,6 +31,9 @@
 #define LOCAL_OWN_COUNTERS                                                              \
     [HYBRID_OLDEST] = {"oldest", "fibres that were next because the oldest was to be"}, \
     [HYBRID_TURNS] = {"turns", "switch: times that the other end's turn came; reverse: reversals"},
+#define LOCAL_OWN_NEEDS(cl)                                                          \
+    NEEDS(cl, n, KNOB(cl, policy) != STOCHASTIC, "policy=switch or policy=reverse"), \
+        NEEDS(cl, p, KNOB(cl, policy) == STOCHASTIC, "policy=stochastic"),
 #define HYBRID_OLDEST LOCAL_COUNTERS
 #define HYBRID_TURNS  (LOCAL_COUNTERS + 1)
 
@@ -38,10 +41,10 @@
 
 #include "scheduler.h"
 
+enum { STOCHASTIC, SWITCH, REVERSE };
+
 static inline bool hybrid_newest(struct tn_worker *me);
 #include "parts/either.h"
-
-enum { STOCHASTIC, SWITCH, REVERSE };
 
 struct hybrid_worker {
     struct local_worker local;

@@ -17,6 +17,7 @@
       "size of a bounded queue (local: of each worker's open part), rounded up to a power of two", "003 §7.1.1")
 #define LOCAL_LAYOUT_PLAIN FIXED_TO(layout, LAYOUT_LOCAL)
 #define LOCAL_OWN_COUNTERS
+#define LOCAL_OWN_NEEDS(cl)
 #else
 #define LOCAL_LAYOUT(cl)   LAYOUT_LOCAL /* such a module has no other */
 #define LOCAL_LAYOUT_PLAIN true
@@ -57,6 +58,9 @@
       "ticket",                                                                                                      \
       "003 §7.1.1")
 
+#define EITHER_NAME_(id) #id
+#define EITHER_NAME(id)  EITHER_NAME_(id)
+
 enum { LOCAL_KNOBS(TN_KNOB_ENUM) };
 static const struct tn_knob local_knobs[] = {LOCAL_KNOBS(TN_KNOB_ROW)};
 #define KNOB(cl, k) TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
@@ -87,6 +91,46 @@ static inline int local_way_of(struct tn_cluster *cl)
                    KNOB(cl, chance) != 0 || KNOB(cl, slot) != 0 || KNOB(cl, request) != REQUEST_NONE
                ? WAY_MORE
                : WAY_PLAIN;
+}
+
+/* What one chose must show: a value that another knob leaves without use is refused, or a result would carry the name of
+ * what has not happened. The default is taken, since nobody can tell whether it was given. Is all of use? */
+#define NEEDS(cl, k, use, what)                                                                \
+    {                                                                                          \
+        local_knobs[TN_KNOB_NAME_(TN_KNOB_OWNER, k)].initial == KNOB(cl, k) || (use), #k, what \
+    }
+
+static inline bool local_choices_fit(struct tn_cluster *cl)
+{
+    const bool local = LOCAL_LAYOUT(cl) == LAYOUT_LOCAL;
+    const bool pool = local ? KNOB(cl, full) == FULL_GLOBAL || KNOB(cl, chance) != 0 : !LOCAL_LIFO;
+    const struct {
+        bool fits;
+        const char *knob, *what;
+    } needs[] = {
+        NEEDS(cl, private, local, "layout=local"),
+        NEEDS(cl, full, local || KNOB(cl, full) == FULL_REFUSE, "layout=local, but for full=refuse"),
+        NEEDS(cl, steal, local, "layout=local"),
+        NEEDS(cl, least, local, "layout=local"),
+        NEEDS(cl, victims, local, "layout=local"),
+        NEEDS(cl, nearest, local && KNOB(cl, victims) == VICTIMS_NEAREST, "victims=nearest"),
+        NEEDS(cl, place, local, "layout=local"),
+        NEEDS(cl, sticky, local && KNOB(cl, place) == PLACE_OWNER, "place=owner"),
+        NEEDS(cl, chance, local, "layout=local"),
+        NEEDS(cl, pool, pool,
+              LOCAL_LIFO ? "full=global or chance=1 or more, and layout=local"
+                         : "full=global, chance=1 or more, or layout=global"),
+        NEEDS(cl, slot, local, "layout=local"),
+        NEEDS(cl, slot, LOCAL_LIFO || KNOB(cl, private) != 0, "private=1 or more, where the newest fibre is kept"),
+        NEEDS(cl, request, local, "layout=local"),
+        LOCAL_OWN_NEEDS(cl)};
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (!needs[i].fits) {
+            tn_message("tenter: scheduler " EITHER_NAME(TN_KNOB_OWNER) ": %s has no effect here, it needs %s",
+                       needs[i].knob, needs[i].what);
+            return false;
+        }
+    return true;
 }
 
 enum {

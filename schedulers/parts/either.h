@@ -11,9 +11,6 @@
 #include "more.h"
 #include "steal.h"
 
-#define EITHER_NAME_(id) #id
-#define EITHER_NAME(id)  EITHER_NAME_(id)
-
 /* ---- ready, next and steal ---- */
 
 /* From the worker's own line, where it is read at each scheduling point; a constant where the build fixes all. */
@@ -82,12 +79,8 @@ static size_t either_queued(struct tn_cluster *cl, struct tn_worker *w)
 static int either_cluster_init(struct tn_cluster *cl)
 {
     struct local_cluster *c = cl->sched;
-    if (!LOCAL_LIFO && KNOB(cl, slot) != 0 && KNOB(cl, private) == 0) {
-        tn_message("tenter: scheduler " EITHER_NAME(
-                       TN_KNOB_OWNER) ": slot=%lld needs private=1 or more, where the newest fibre is kept",
-                   (long long)KNOB(cl, slot));
+    if (!local_choices_fit(cl))
         return EINVAL;
-    }
     tn_locked_queue_init(&c->shared);
     tn_locked_queue_init(&c->yields);
     c->way = (uint32_t)local_way_of(cl);

@@ -102,8 +102,8 @@ static inline uint32_t tn_stages_move(struct tn_stage_pool *stage, uint32_t n, u
     return best;
 }
 
-/* Has it no more digits than there are stages? One line says if not. */
-static inline bool tn_stage_split_fits(int64_t split, int64_t stages)
+/* Has `split` no more digits than there are stages, and a controller a choice? One line says if not. */
+static inline bool tn_stage_choices_fit(int64_t split, int64_t stages, bool control_given)
 {
     int64_t digits = 0;
     for (int64_t rest = split; rest != 0; rest /= 10)
@@ -111,7 +111,9 @@ static inline bool tn_stage_split_fits(int64_t split, int64_t stages)
     if (digits > stages)
         tn_message("tenter: split=%lld has %lld digits, there are stages=%lld", (long long)split, (long long)digits,
                    (long long)stages);
-    return digits <= stages;
+    else if (control_given && stages == 1)
+        tn_message("tenter: scheduler staged: control has no effect here, it needs stages=2 or more");
+    return digits <= stages && !(control_given && stages == 1);
 }
 
 /* The digits of `split` say how many workers belong to each stage: to which the i-th worker does, and so on from the start. */

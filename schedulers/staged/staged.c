@@ -186,11 +186,9 @@ static size_t staged_queued(struct tn_cluster *cl, struct tn_worker *w)
 
 static int staged_cluster_init(struct tn_cluster *cl)
 {
-    if (!tn_stage_split_fits(KNOB(cl, split), KNOB(cl, stages)))
-        return EINVAL;
     for (uint32_t s = 0; s < TN_STAGES_MAX; s++)
         tn_stage_init(stage_of(cl, s));
-    return 0;
+    return tn_stage_choices_fit(KNOB(cl, split), KNOB(cl, stages), CONTROL_GIVEN(cl)) ? 0 : EINVAL;
 }
 
 static int staged_worker_init(struct tn_worker *me)

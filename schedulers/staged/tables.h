@@ -22,7 +22,8 @@
 
 enum { STAGED_KNOBS(TN_KNOB_ENUM) };
 static const struct tn_knob staged_knobs[] = {STAGED_KNOBS(TN_KNOB_ROW)};
-#define KNOB(cl, k) TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
+#define KNOB(cl, k)       TN_KNOB((cl)->knobs, TN_KNOB_OWNER, k)
+#define CONTROL_GIVEN(cl) (KNOB(cl, control) != 0 && KNOB(cl, control) != staged_knobs[staged_knob_control].initial)
 
 enum { FULL_OVERFLOW, FULL_REFUSE };
 enum { STUCK_NS = 500000 };
