@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Groups of fibres that end together, and how their waits are cancelled. A fibre is made a member by tn_attr.group; nothing
+ * Groups of fibres that end together, and how their waits are cancelled (003 §4.4.8). A fibre is made a member by tn_attr.group; nothing
  * that was spawned in a group outlives tn_group_close.
  *
  * What cancels. A group is cancelled by the first of its members that fails, by tn_group_cancel, and with the member that

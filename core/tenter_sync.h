@@ -215,7 +215,7 @@ TN_API int tn_rwlock_unlock(tn_rwlock *rw);
 
 /* ---------------------------------------------------------------------------------- barrier, latch, once -- */
 
-/* So many wait for each other, again and again. 24 bytes. */
+/* So many wait for each other, again and again, as at a pthread_barrier_t. 24 bytes. */
 typedef struct tn_barrier {
     struct tn_waits waits;
     uint32_t count;
@@ -261,7 +261,7 @@ TN_API int tn_latch_wait_until(tn_latch *latch, tn_time deadline, tn_token *toke
 /* Who: any. Blocks: no. Errors: EBUSY it is not zero. */
 TN_API int tn_latch_trywait(tn_latch *latch);
 
-/* What is done once, by whoever comes first. 32 bytes. It may go when all calls have returned, not before: who returns
+/* What is done once, by whoever comes first, as pthread_once and call_once. 32 bytes. It may go when all calls have returned, not before: who returns
  * cannot tell whether it waited or found it done, and who finds it done looks at one word, which is set before those that
  * wait are let go. To free it earlier each call would have to look at the lock too: all would pay for what few need. */
 typedef struct tn_once {
@@ -276,7 +276,8 @@ typedef struct tn_once {
     }
 
 /* Call fn unless that was done; who comes meanwhile waits until it has returned, and sees all it did. fn may block, and
- * must return. A deadline and a token are for who waits, not for fn. Who: any. Blocks; the fibre may go on on another
+ * must return. A deadline and a token are for who waits, not for fn, which runs masked (tn_cancel_mask), since it is done for
+ * all: no group cuts it short, and one that it opens lies within none. Who: any. Blocks; the fibre may go on on another
  * worker. Errors: EDEADLK fn calls it again; ETIMEDOUT, ECANCELED, ENOMEM: it is not done yet. */
 TN_API int tn_once_do(tn_once *once, void (*fn)(void));
 TN_API int tn_once_until(tn_once *once, void (*fn)(void), tn_time deadline, tn_token *token);

@@ -144,6 +144,47 @@ static void test_dropped(void)
     beside(as_new);
 }
 
+/* ---- what is done once is done for all: not cut short because who does it is cancelled ---- */
+
+static tn_once once;
+static _Atomic(int) not_cut;
+
+static void takes_its_time(void)
+{
+    atomic_fetch_add(&not_cut, tn_cancelled() == 0 && tn_sleep(100000) == 0);
+}
+
+static void *does_it(void *until)
+{
+    int told = tn_sem_wait(&sem);
+    if (until != NULL)
+        CHECK_EQUAL(tn_once_until(&once, takes_its_time, TN_FOREVER, NULL), 0);
+    else
+        CHECK_EQUAL(tn_once_do(&once, takes_its_time), 0);
+    CHECK_EQUAL(tn_cancelled(), ECANCELED);
+    return TN_ERROR(told);
+}
+
+static void done_once(void)
+{
+    for (uintptr_t until = 0; until < 2; until++) {
+        tn_group g;
+        once = (tn_once)TN_ONCE_INIT;
+        CHECK_EQUAL(tn_sem_init(&sem, 0, 0), 0);
+        atomic_store(&not_cut, 0);
+        tn_group_open(&g, TN_FOREVER);
+        CHECK_EQUAL(spawn(&g, does_it, (void *)until), 0);
+        tn_group_cancel(&g);
+        CHECK_EQUAL(tn_group_close(&g), ECANCELED);
+        CHECK_EQUAL(atomic_load(&not_cut), 1);
+    }
+}
+
+static void test_once(void)
+{
+    beside(done_once);
+}
+
 /* ---- the first failure ---- */
 
 static void *fails(void *error)
@@ -405,6 +446,7 @@ static void test_misuse(void)
 static const struct test tests[] = {
     {"a wave over ten kinds of wait", test_wave},
     {"what dropped fibres wait for", test_dropped},
+    {"what is done once is not cut short", test_once},
     {"the first failure cancels the rest", test_failure},
     {"groups nest", test_nested},
     {"grants + time-outs + cancellations = waits", test_sums},

@@ -135,7 +135,9 @@ TN_API int tn_once_until(tn_once *once, void (*fn)(void), tn_time deadline, tn_t
         l->state = 1;
         once->runner = caller;
         tn_waitlist_unlock(l);
+        bool masked = tn_cancel_mask(true); /* it is done for all: not cut short because this one is cancelled */
         fn();
+        tn_cancel_mask(masked);
         tn_waitlist_lock(&once->waits);
         atomic_store_explicit(done_of(once), 1, memory_order_release); /* O0 */
         tn_waitlist_grant_all(l, &claims);
