@@ -83,15 +83,15 @@ static bool finished(struct bench *b)
 }
 
 /* What of the generator itself would make the figures its own. */
-static void judge(struct bench *b, double answers, double busy)
+static void judge(struct bench *b, double answers, double due, double busy)
 {
-    bool behind = load.rate > 0 && answers < 0.95 * load.rate * load.duration;
-    if (busy > 0.95 && load.rate > 0 && behind)
+    bool behind = answers < 0.95 * due; /* of those that chance has made due, which may be fewer than --rate says */
+    if (busy > 0.95 && behind)
         bench_saturated(b, "the generator was the bottleneck: a thread of it waited for %.0f %% of the time alone",
                         100 - busy * 100);
     else if (behind)
         bench_saturated(b, "%.0f answers a second, of %.0f that were to be asked for", answers / load.duration,
-                        load.rate);
+                        due / load.duration);
     else if (busy > 0.95 && b->message[0] == '\0')
         snprintf(b->message, sizeof b->message,
                  "the generator was the bottleneck: a thread of it waited for %.0f %% of the time alone", busy * 100);
@@ -99,7 +99,7 @@ static void judge(struct bench *b, double answers, double busy)
 
 static void samples(struct bench *b, int rep, double cpu, double memory, uint64_t calls)
 {
-    double answers = 0, errors = 0, misses = 0, timeouts = 0, reconnects = 0, busy = 0, sum = 0, squares = 0;
+    double answers = 0, due = 0, errors = 0, misses = 0, timeouts = 0, reconnects = 0, busy = 0, sum = 0, squares = 0;
     static struct hdr *all;
     all = all != NULL ? all : hdr_new();
     if (all == NULL)
@@ -108,6 +108,7 @@ static void samples(struct bench *b, int rep, double cpu, double memory, uint64_
     for (int i = 0; i < load.threads; i++) {
         struct thread *t = &threads[i];
         answers += (double)t->answers;
+        due += (double)t->due;
         errors += (double)t->errors;
         misses += (double)t->misses;
         sum += t->sum;
@@ -150,7 +151,9 @@ static void samples(struct bench *b, int rep, double cpu, double memory, uint64_
         bench_count(b, "reconnects", reconnects);
     if (errors > 0 && answers == 0)
         bench_invalid(b, "every answer was an error");
-    judge(b, answers, busy);
+    if (load.rate > 0)
+        bench_sample(b, "due", "1/s", due / load.duration, rep);
+    judge(b, answers, due, busy);
 }
 
 /* Since the beginning; 0: nobody counts them. */

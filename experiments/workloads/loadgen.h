@@ -78,6 +78,7 @@ struct thread {
     double sum, squares;              /* of latencies, in ns */
     uint64_t start, end;              /* of what counts */
     uint64_t answers, errors, misses; /* between the two */
+    uint64_t due;                     /* so too, under open load: requests */
     uint64_t timeouts, reconnects, begun;
     bool answered;     /* anything at all, the first request of a connection included */
     uint64_t waited;   /* nanoseconds for events, until now */

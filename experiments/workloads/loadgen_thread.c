@@ -310,6 +310,7 @@ static uint64_t offers(struct loop *l, uint64_t due)
 {
     double mean = 1e9 * load.threads / load.rate;
     while (due <= l->now && due < l->t->end) {
+        l->t->due++;
         if (l->outstanding < WAIT_AT_MOST) {
             struct conn *c = &l->all[chance_pick(&l->t->seed, load.of_connections, (uint32_t)l->n)];
             push(l, c, due);

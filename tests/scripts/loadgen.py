@@ -102,6 +102,15 @@ def opened(fake: Fake) -> None:
     said = fake.run("stall", "--duration", "1.5", "--connections", "4")
     late = sum(n for low, _high, n in said["hist"]["latency"]["buckets"] if low > 200e6)
     wanted(f"closed load does not see it: {late}", 1 <= late <= 20)
+    # Of so few that chance decides how many become due: as many as that have to be answered, and not as many as --rate says.
+    fewer = 0
+    for seed in range(1, 9):
+        said = fake.run("good", "--rate", "60", "--duration", "0.5", "--connections", "3", "--seed", str(seed))
+        due, got = value(said, "due"), value(said, "throughput")
+        fewer += due < 0.95 * 60
+        wanted(f"seed {seed}: {got}/s of {due}: {said.get('status')}",
+               said.get("status") == ("saturated" if got < 0.95 * due else "ok"))
+    wanted("chance made them fewer, now and then", fewer > 0)
     # No program in Python answers that many.
     said = fake.run("good", "--rate", "1e6", "--duration", "0.2", "--connections", "2", "--timeout", "0.5")
     wanted(f"fallen behind: {said.get('status')}", said.get("status") == "saturated")
