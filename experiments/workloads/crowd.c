@@ -221,9 +221,9 @@ int main(int argc, char **argv)
     bench = &b;
     bench_start(&b, argc, argv);
 #if defined(TENTER_SIMULATED)
-    bench_binary_peer(&b, "simulate", "1", "");
+    bench_binary_peer(&b, "simulate", BENCH_VERSION, "");
 #else
-    bench_binary_peer(&b, "native", "1", "");
+    bench_binary_peer(&b, "native", BENCH_VERSION, "");
 #endif
     bench_work_calibrate();
     const char *name = bench_text(&b, "structure");

@@ -160,7 +160,7 @@ int micro_finish(void)
 int micro_alone(struct bench *b, int argc, char **argv, const struct micro_case *cases, size_t n)
 {
     micro_start(b, argc, argv, cases, n, NULL, 0);
-    bench_binary_peer(b, MICRO_RUNTIME, "1", "");
+    bench_binary_peer(b, MICRO_RUNTIME, BENCH_VERSION, "");
     bench_pin(0);
     micro_measure(cases, n);
     return micro_finish();

@@ -144,12 +144,19 @@ def for_people(program: str) -> None:
     wanted("--help: the greatest seed in full", "0 to 9007199254740991;" in text.stdout)
 
 
+def versioned(program: str, said: dict[str, Any]) -> None:
+    """Also who has no runtime of fibres is of this version of the project: the footer of figures says it."""
+    version = (Path(__file__).parents[2] / "VERSION").read_text(encoding="utf-8").strip()
+    wanted(f"{program}: its version", said.get("binary", {}).get("version") == version)
+
+
 def queues(program: str) -> None:
     names = [f"{kind}_{how}" for how in ("own", "pass") for kind in ("ring", "fifo", "lifo", "locked")]
     said = run(program, "--ms", "1", "--workers", "2")
     for name in names:
         got = values(said, name)
         wanted(f"queues: one time of {name}: {got}", len(got) == 1 and got[0] > 0)
+    versioned(program, said)
     said = run(program, "--ms", "1", "--case", "lifo_own")
     wanted("queues --case: that one alone", {s["metric"] for s in said.get("samples", [])} == {"lifo_own"})
     run(program, "--case", "lifo", code=2)
@@ -162,6 +169,7 @@ def crowd(program: str) -> None:
     for structure, workers, producers in cells:
         said = run(program, "--structure", structure, "--workers", workers, "--producers", producers, "--items", "2000",
                    "--items-each", "4", "--capacity", "8")
+        versioned(program, said)
         got = values(said, "throughput")
         wanted(f"crowd: one rate of {structure}: {got}", len(got) == 1 and got[0] > 0)
         wanted("crowd: a queue without bounds refuses nothing", values(said, "refused") == [0] or structure[:4] in ("mpmc", "spmc", "chas"))
