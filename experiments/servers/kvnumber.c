@@ -29,7 +29,10 @@ static bool number(const char *text, size_t n, uint64_t *value, bool *minus)
 bool kv_unsigned(const char *text, size_t n, uint64_t *value)
 {
     bool minus;
-    return number(text, n, value, &minus) && (!minus || *value == 0);
+    if (!number(text, n, value, &minus))
+        return false;
+    *value = minus ? 0 - *value : *value;
+    return !minus || *value <= INT64_MAX; /* as memcached has it: what comes round to a positive number is one */
 }
 
 bool kv_signed(const char *text, size_t n, int64_t *value)

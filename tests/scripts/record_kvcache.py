@@ -126,6 +126,12 @@ LATER: list[Step] = [
     b"gat \\@-30; e\r\n", b"get e\r\n",
 ]
 
+WRAPS: list[Step] = []      # numbers that come round
+for number in (b"-9223372036854775807", b"-9223372036854775808", b"-9223372036854775809", b"-18446744073709551615", b"-18446744073709551616", b"-0", b"- 1"):
+    WRAPS += [b"set a " + number + b" 0 1\r\n7\r\n", b"get a\r\n", b"set n 0 0 %d\r\n%b\r\n" % (len(number), number), b"incr n 1\r\n", b"get n\r\n",
+              b"set n 0 0 3\r\n100\r\n", b"incr n " + number + b"\r\n", b"decr n " + number + b"\r\n", b"gets n\r\n", b"cas n 0 0 1 " + number + b"\r\n3\r\n",
+              b"verbosity " + number + b"\r\n", b"verbosity 0\r\n"]
+
 
 def tokens(chance: random.Random) -> list[Step]:
     """Commands that are right, over few keys, so that they meet."""
@@ -200,7 +206,7 @@ def main() -> int:
     program = sys.argv[1] if len(sys.argv) > 1 else "memcached"
     version = subprocess.run([program, "-V"], capture_output=True, text=True, check=True).stdout.strip()
     print(f"# What {version} (Debian 12) answered; made by tests/scripts/record_kvcache.py, which says how to read it.")
-    conversations = [("malformed", MALFORMED), ("stores", STORES), ("numbers", NUMBERS), ("times", TIMES), ("flushes", FLUSHES), ("dates", DATES), ("later dates", LATER)]
+    conversations = [("malformed", MALFORMED), ("stores", STORES), ("numbers", NUMBERS), ("times", TIMES), ("flushes", FLUSHES), ("dates", DATES), ("later dates", LATER), ("wraps", WRAPS)]
     conversations += [(f"random {seed}", tokens(random.Random(seed))) for seed in range(6)]
     for name, steps in conversations:
         peer = Peer(program)
