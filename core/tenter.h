@@ -95,7 +95,8 @@ enum { TN_SIGQUIT_OFF, TN_SIGQUIT_DUMP, TN_SIGQUIT_DIE };
  * EPERM (tn_wake false, tn_workers 0), and one line on standard error says why. It may exec; it may go on, and start a
  * runtime of its own. But the function of a fibre must not return there (that ends the child with a message): its
  * worker is not there to take over. A token of the parent is the child's own there: fired or not as it was at the fork, and
- * with it wait the child's fibres only. */
+ * with it wait the child's fibres only. What others of the parent waited for (tenter_sync.h) is handed over to nobody who is
+ * not there; what they held, or were just then at, stays locked, as under pthreads. */
 
 /* Start a runtime with one cluster. `config` may be NULL.
  * Who: any thread. Blocks: briefly. Errors: EINVAL a knob or a variable TENTER_… is unknown, or a knob out of range

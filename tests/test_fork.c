@@ -5,6 +5,8 @@
  */
 #include "harness.h"
 
+#include "tenter_channel.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -393,12 +395,72 @@ static void test_in_start(void)
     CHECK_EQUAL(starts(), 0);
 }
 
+/* ---- who waited in the parent, fibre or thread, is not there in the child: nothing is handed over to it ---- */
+
+static tn_sem sem = TN_SEM_INIT(0, 0);
+static tn_mutex baton;
+static tn_channel channel = TN_CHANNEL_INIT(NULL, 1, 0);
+
+static void *waits_for_unit(void *arg)
+{
+    CHECK_EQUAL(tn_sem_wait(&sem), 0);
+    return arg;
+}
+
+static void *waits_for_baton(void *arg)
+{
+    CHECK_EQUAL(tn_mutex_lock(&baton), 0);
+    CHECK_EQUAL(tn_mutex_unlock(&baton), 0);
+    return arg;
+}
+
+static void *waits_for_item(void *item)
+{
+    CHECK_EQUAL(tn_channel_receive(&channel, item), 0);
+    return item;
+}
+
+static int has_it(void)
+{
+    return tn_sem_post(&sem) != 0 || tn_sem_trywait(&sem) != 0 || tn_mutex_unlock(&baton) != 0 ||
+           tn_mutex_trylock(&baton) != 0 || tn_channel_trysend(&channel, "x") != EAGAIN;
+}
+
+static void test_waited(void)
+{
+    void *(*const fn[])(void *) = {waits_for_unit, waits_for_baton, waits_for_item};
+    struct in_child in = {.fn = has_it};
+    tn_fibre *f[3];
+    pthread_t thread[3];
+    char item[2];
+    CHECK_EQUAL(tn_mutex_init(&baton, &(struct tn_mutex_attr){TN_MUTEX_BATON, TN_MUTEX_NORMAL}), 0);
+    CHECK_EQUAL(tn_mutex_lock(&baton), 0);
+    start();
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQUAL(pthread_create(&thread[i], NULL, fn[i], &item[0]), 0);
+        CHECK_EQUAL(tn_spawn(&f[i], &(struct tn_attr){.runtime = rt}, fn[i], &item[1]), 0);
+    }
+    nap_us(20000); /* each is in its wait, as a rule */
+    fork_and(&in);
+    CHECK(exited(in.status, 0));
+    CHECK_EQUAL(tn_sem_post_n(&sem, 2), 0);
+    CHECK_EQUAL(tn_mutex_unlock(&baton), 0);
+    for (int i = 0; i < 2; i++)
+        CHECK_EQUAL(tn_channel_send(&channel, "x"), 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQUAL(pthread_join(thread[i], NULL), 0);
+        CHECK_EQUAL(tn_join(f[i], NULL), 0);
+    }
+    stop();
+}
+
 int main(void)
 {
     static const struct test tests[] = {
         {"a child that execs", test_exec},
         {"a child that goes on", test_goes_on},
         {"a token of the parent", test_token},
+        {"who waited in the parent", test_waited},
         {"a fibre that returns in a child", test_returns},
         {"while another thread dumps", test_in_dump},
         {"while another thread starts a runtime", test_in_start},

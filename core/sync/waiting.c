@@ -6,6 +6,8 @@ void tn_node_open(struct tn_node *node)
 {
     tn_node_fresh(node);
     node->waiter = tn_wait_prepare();
+    if (node->waiter.fibre == NULL)
+        node->waiter.seq = tn_process(); /* of a thread: that a child of fork knows it for the parent's */
 }
 
 int tn_node_wait(struct tn_node *node, const char *what, const void *object, tn_time deadline, tn_token *token)

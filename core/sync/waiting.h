@@ -11,8 +11,8 @@
 
 static inline bool tn_claim(struct tn_node *node, struct tn_claimed *claimed)
 {
-    if (node->waiter.fibre == NULL)
-        return tn_thread_claim(node, claimed);
+    if (node->waiter.fibre == NULL) /* one of a parent's is not there; of its fibres tn_wake_decide knows that */
+        return node->waiter.seq == tn_process() && tn_thread_claim(node, claimed);
     tn_fibre *f = node->waiter.fibre;
     enum tn_decision d = tn_wake_decide(node->waiter);
     if (d == TN_DECIDED_PARKED)
