@@ -132,7 +132,16 @@ static int preset_of(const char *text, const struct preset **out)
             *out = &config_presets[i];
     if (named == NULL || *out != NULL)
         return 0;
-    tn_message("tenter: no preset '%s'; there is %s", named + sizeof mark - 1, config_presets[0].name);
+    for (size_t i = 0; i < n_config_presets; i++) {
+        size_t length = strlen(config_presets[i].name);
+        if (strncmp(text, config_presets[i].name, length) == 0 && text[length] == ':') {
+            tn_message("tenter: %s takes no further knobs; it stands for %s, which does", config_presets[i].name,
+                       config_presets[i].stands_for);
+            return EINVAL;
+        }
+    }
+    named += sizeof mark - 1;
+    tn_message("tenter: no preset '%.*s'; there is %s", (int)strcspn(named, ":"), named, config_presets[0].name);
     return EINVAL;
 }
 

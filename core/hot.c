@@ -35,9 +35,10 @@ const struct tn_scheduler *const *binding_all(size_t *n)
     return binding_table;
 }
 
-/* By name; in a build with `plugin`, a shared object by its path. */
-const struct tn_scheduler *binding_find(const char *name, size_t length)
+/* By name; in a build with `plugin`, a shared object by its path: then a line has said why, where there is none. */
+const struct tn_scheduler *binding_find(const char *name, size_t length, bool *said)
 {
+    *said = false;
     for (size_t i = 0; i < BINDING_N; i++)
         if (strlen(binding_table[i]->name) == length && memcmp(binding_table[i]->name, name, length) == 0)
             return binding_table[i];
@@ -46,5 +47,6 @@ const struct tn_scheduler *binding_find(const char *name, size_t length)
         return NULL;
     memcpy(path, name, length);
     path[length] = '\0';
+    *said = true;
     return tn_plugin(path, "tn_scheduler_plugin");
 }

@@ -340,7 +340,7 @@ void token_forget(struct fibre *f, void *); /* it has been dropped, and may wait
 void *worker_main(void *worker);
 void *keeper_main(void *cluster);
 void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
-const struct tn_scheduler *binding_find(const char *name, size_t length);
+const struct tn_scheduler *binding_find(const char *name, size_t length, bool *said);
 const struct tn_scheduler *const *binding_all(size_t *n);
 extern const struct tn_poller *const binding_poller;
 extern const char binding_kind[];

@@ -54,10 +54,13 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
     if (spec == NULL)
         spec = "";
     size_t name = strcspn(spec, ":");
+    bool said = false;
     if (name == 0 && n > 0) /* knobs only, of the default module */
         cl->sched = all[0];
     else
-        cl->sched = binding_find(spec, name);
+        cl->sched = binding_find(spec, name, &said);
+    if (cl->sched == NULL && said)
+        return EINVAL;
     if (cl->sched == NULL && name == 0) {
         tn_message("tenter: this build has plug-ins only: name one, as TENTER_SCHEDULER=/path/to/module.so does");
         return EINVAL;

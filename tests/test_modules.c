@@ -162,6 +162,20 @@ static void test_refused(void)
     check_told(start, HUGE_STATE, EINVAL, "scheduler 'stateful' is refused, its fibre_size");
 }
 
+/* In one line. */
+static void test_no_plugin(void)
+{
+    static char *const paths[] = {"./no-such-plugin.so", "/dev/null"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char err[1024];
+        int status = harness_child(start, paths[i], err, sizeof err);
+        bool good = CHECK(exited(status, EINVAL));
+        good = CHECK(strstr(err, paths[i]) != NULL && strchr(err, '\n') == strrchr(err, '\n')) && good;
+        if (!good)
+            harness_note("%s: status %x, message: %s", paths[i], (unsigned)status, err);
+    }
+}
+
 static void test_nonsense(void)
 {
     check_told(run_child, ANSWER, 0, "scheduler 'stateful': ready() answered");
@@ -226,6 +240,7 @@ int main(int argc, char **argv)
         {"the same as a plug-in, larger than the stacks", test_plugin},
         {"a second cluster with more state is refused", test_second_cluster},
         {"what is too much, or missing, is refused", test_refused},
+        {"a plug-in that is none is told of in one line", test_no_plugin},
         {"an answer that means nothing ends the program", test_nonsense},
         {"a choice that another leaves without effect is refused", test_without_effect},
     };

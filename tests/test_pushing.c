@@ -382,6 +382,10 @@ static void test_preset(void)
     int status = harness_child(misnamed, "pushing:preset=fibra", text, sizeof text);
     CHECK(exited(status, EINVAL));
     CHECK(strstr(text, "no preset 'fibra'; there is pushing:preset=fibre") != NULL);
+    status = harness_child(misnamed, "fifo:preset=x:capacity=8", text, sizeof text);
+    CHECK(exited(status, EINVAL) && strstr(text, "no preset 'x'; there is pushing:preset=fibre") != NULL);
+    status = harness_child(misnamed, "pushing:preset=fibre:levels=2", text, sizeof text);
+    CHECK(exited(status, EINVAL) && strstr(text, "pushing:preset=fibre takes no further knobs") != NULL);
 }
 
 /* ---- nodes ---- */
