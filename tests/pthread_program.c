@@ -7,11 +7,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <threads.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #undef NDEBUG
 #include <assert.h>
@@ -310,6 +313,48 @@ static void odd(void)
     assert(pthread_join(pthread_self(), NULL) == EDEADLK); /* main, which is no fibre */
 }
 
+/* More keys than there may be at a time; and of one that was deleted no destructor is called any more. */
+static void *deletes(void *key)
+{
+    static int one = 1;
+    assert(pthread_setspecific(*(pthread_key_t *)key, &one) == 0 && pthread_key_delete(*(pthread_key_t *)key) == 0);
+    return NULL;
+}
+
+static void keys(void)
+{
+    pthread_key_t key;
+    pthread_t t;
+    int before = gone;
+    for (int i = 0; i < 3000; i++)
+        assert(pthread_key_create(&key, gone_too) == 0 && pthread_key_delete(key) == 0);
+    assert(pthread_key_create(&key, gone_too) == 0 && pthread_create(&t, NULL, deletes, &key) == 0);
+    assert(pthread_join(t, NULL) == 0 && gone == before);
+}
+
+/* A child of fork makes threads as its parent does. */
+static void *echoes(void *arg)
+{
+    return arg;
+}
+
+static void forks(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return; /* it knows no threads of a child */
+#endif
+    int status;
+    pid_t child = fork();
+    assert(child >= 0);
+    if (child == 0) {
+        pthread_t t;
+        void *value = NULL;
+        bool good = pthread_create(&t, NULL, echoes, &status) == 0 && pthread_join(t, &value) == 0;
+        _exit(good && value == &status ? 7 : 1);
+    }
+    assert(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 int main(void)
 {
     pthread_t bring[WORKERS], take[WORKERS];
@@ -344,6 +389,8 @@ int main(void)
     assert(pthread_barrier_destroy(&together) == 0);
     late();
     odd();
+    keys();
+    forks();
     cleanups();
     timed();
     others();

@@ -36,9 +36,15 @@
 __attribute__((weak)) tn_once tn_pthread_once = TN_ONCE_INIT;
 __attribute__((weak)) tn_runtime *tn_pthread_runtime;
 
+/* In a child of fork, which has none of the parent's fibres: its first thread starts a runtime of its own. */
+static inline void tn_pthread_forked(void)
+{
+    tn_pthread_once = (tn_once)TN_ONCE_INIT;
+}
+
 static inline void tn_pthread_start(void)
 {
-    if (tn_start(&tn_pthread_runtime, NULL) != 0) {
+    if (pthread_atfork(NULL, NULL, tn_pthread_forked) != 0 || tn_start(&tn_pthread_runtime, NULL) != 0) {
         fputs("tenter: no runtime for pthread_create\n", stderr);
         abort();
     }
@@ -282,7 +288,12 @@ static inline int tn_pthread_barrier_init(tn_barrier *b, const void *none, unsig
 typedef struct tn_pthread_pair {
     tn_key key;
     pthread_key_t system;
+    struct tn_pthread_pair
+        *next; /* of those that were deleted: fibres may hold values under them, and so they stay */
 } * tn_pthread_key;
+
+__attribute__((weak)) tn_pthread_key tn_pthread_deleted;
+__attribute__((weak)) tn_mutex tn_pthread_deleting = TN_MUTEX_INIT;
 
 static inline int tn_pthread_key_create(tn_pthread_key *key, void (*destructor)(void *))
 {
@@ -297,8 +308,12 @@ static inline int tn_pthread_key_create(tn_pthread_key *key, void (*destructor)(
 
 static inline int tn_pthread_key_delete(tn_pthread_key key)
 {
-    (void)key; /* fibres may hold values under it: it stays */
-    return 0;
+    key->key.destructor = NULL; /* none is called any more */
+    tn_mutex_lock(&tn_pthread_deleting);
+    key->next = tn_pthread_deleted;
+    tn_pthread_deleted = key;
+    tn_mutex_unlock(&tn_pthread_deleting);
+    return pthread_key_delete(key->system);
 }
 
 static inline int tn_pthread_setspecific(tn_pthread_key key, const void *value)
@@ -362,133 +377,9 @@ static inline int tn_pthread_sem_getvalue(tn_sem *s, int *value)
     return 0;
 }
 
-/* ---- <threads.h> ---- */
+/* ---- <threads.h>, and the names ---- */
 
-static inline int tn_c11(int rc)
-{
-    return rc == 0                        ? thrd_success
-           : rc == EBUSY                  ? thrd_busy
-           : rc == ETIMEDOUT              ? thrd_timedout
-           : rc == ENOMEM || rc == EAGAIN ? thrd_nomem
-                                          : thrd_error;
-}
-
-struct tn_c11_start {
-    int (*fn)(void *);
-    void *arg;
-};
-
-static inline void *tn_c11_begin(void *start)
-{
-    struct tn_c11_start s = *(struct tn_c11_start *)start;
-    free(start);
-    return (void *)(intptr_t)s.fn(s.arg);
-}
-
-static inline int tn_c11_create(tn_fibre **out, int (*fn)(void *), void *arg)
-{
-    struct tn_c11_start *start = (struct tn_c11_start *)malloc(sizeof(*start));
-    if (start == NULL)
-        return thrd_nomem;
-    *start = (struct tn_c11_start){fn, arg};
-    int rc = tn_pthread_create(out, NULL, tn_c11_begin, start);
-    if (rc != 0)
-        free(start);
-    return tn_c11(rc);
-}
-
-static inline int tn_c11_join(tn_fibre *f, int *value)
-{
-    void *v = NULL;
-    int rc = tn_pthread_join(f, &v);
-    if (rc == 0 && value != NULL)
-        *value = (int)(intptr_t)v;
-    return tn_c11(rc);
-}
-
-static inline int tn_c11_detach(tn_fibre *f)
-{
-    return tn_c11(tn_pthread_detach(f));
-}
-
-static inline __attribute__((noreturn)) void tn_c11_exit(int value)
-{
-    tn_exit((void *)(intptr_t)value);
-}
-
-static inline int tn_c11_mtx_init(tn_mutex *m, int type)
-{
-    return tn_c11(
-        tn_mutex_init(m, &(struct tn_mutex_attr){TN_MUTEX_DEFAULT, (type & mtx_recursive) != 0 ? TN_MUTEX_RECURSIVE
-                                                                                               : TN_MUTEX_NORMAL}));
-}
-
-static inline void tn_c11_mtx_destroy(tn_mutex *m)
-{
-    tn_mutex_destroy(m);
-}
-
-static inline int tn_c11_mtx_lock(tn_mutex *m)
-{
-    return tn_c11(tn_mutex_lock(m));
-}
-
-static inline int tn_c11_mtx_trylock(tn_mutex *m)
-{
-    return tn_c11(tn_mutex_trylock(m));
-}
-
-static inline int tn_c11_mtx_timedlock(tn_mutex *m, const struct timespec *at)
-{
-    return tn_c11(tn_pthread_mutex_timedlock(m, at));
-}
-
-static inline int tn_c11_mtx_unlock(tn_mutex *m)
-{
-    return tn_c11(tn_mutex_unlock(m));
-}
-
-static inline int tn_c11_cnd_init(tn_pthread_cond *c)
-{
-    return tn_c11(tn_pthread_cond_init(c, NULL));
-}
-
-static inline void tn_c11_cnd_destroy(tn_pthread_cond *c)
-{
-    tn_cond_destroy(&c->cond);
-}
-
-static inline int tn_c11_cnd_wait(tn_pthread_cond *c, tn_mutex *m)
-{
-    return tn_c11(tn_cond_wait(&c->cond, m));
-}
-
-static inline int tn_c11_cnd_timedwait(tn_pthread_cond *c, tn_mutex *m, const struct timespec *at)
-{
-    return tn_c11(tn_pthread_cond_timedwait(c, m, at));
-}
-
-static inline void tn_c11_call_once(tn_once *once, void (*fn)(void))
-{
-    tn_once_do(once, fn);
-}
-
-static inline int tn_c11_tss_create(tn_pthread_key *key, void (*destructor)(void *))
-{
-    return tn_c11(tn_pthread_key_create(key, destructor));
-}
-
-static inline void tn_c11_tss_delete(tn_pthread_key key)
-{
-    tn_pthread_key_delete(key);
-}
-
-static inline int tn_c11_tss_set(tn_pthread_key key, void *value)
-{
-    return tn_c11(tn_pthread_setspecific(key, value));
-}
-
-/* ---- the names ---- */
+#include "tenter_c11.h"
 
 #include "tenter_names.h"
 
