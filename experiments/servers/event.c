@@ -133,6 +133,11 @@ static void ends_silent(struct loop *l)
 {
     struct connection *c;
     while ((c = TAILQ_FIRST(&l->live)) != NULL && server_since(c) + patience <= l->now) {
+        if (server_takes(c, l->now)) {
+            TAILQ_REMOVE(&l->live, c, others);
+            TAILQ_INSERT_TAIL(&l->live, c, others);
+            continue;
+        }
         server_count(&server_totals->silent, 1);
         end_of(l, c);
     }

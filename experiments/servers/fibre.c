@@ -63,7 +63,7 @@ static void *looks_over(void *arg)
         tn_mutex_lock(&lock);
         for (c = TAILQ_FIRST(&live); c != NULL; c = next) {
             next = TAILQ_NEXT(c, others);
-            if (server_since(c) + (uint64_t)patience <= now) {
+            if (server_since(c) + (uint64_t)patience <= now && !server_takes(c, now)) {
                 server_count(&server_totals->silent, 1);
                 leaves(c);
                 tn_shutdown(c->fd, SHUT_RDWR);

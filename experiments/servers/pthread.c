@@ -25,15 +25,21 @@ static pthread_cond_t none_left = PTHREAD_COND_INITIALIZER;
 static struct connections live = TAILQ_HEAD_INITIALIZER(live);
 static bool ending;
 
-static bool interrupted(ssize_t n)
+/* Is the call to be made again: it was interrupted, or its time was over, and the client is still taking what was sent? */
+static bool again(struct connection *c, ssize_t n)
 {
-    return n < 0 && errno == EINTR;
+    if (n >= 0 || (errno != EINTR && errno != EAGAIN))
+        return false;
+    int err = errno;
+    bool so = err == EINTR || server_takes(c, bench_now());
+    errno = err;
+    return so;
 }
 
 ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 {
     ssize_t sent;
-    while (interrupted(sent = send(c->fd, from, n, flags)))
+    while (again(c, sent = send(c->fd, from, n, flags)))
         ;
     return sent;
 }
@@ -41,7 +47,7 @@ ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 ssize_t front_sendfile(struct connection *c)
 {
     ssize_t sent;
-    while (interrupted(sent = sendfile(c->fd, c->out.file, &c->out.at, c->out.left)))
+    while (again(c, sent = sendfile(c->fd, c->out.file, &c->out.at, c->out.left)))
         ;
     return sent;
 }
@@ -55,7 +61,7 @@ void front_close(int fd)
 static ssize_t receives(struct connection *c)
 {
     ssize_t n;
-    while (interrupted(n = recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0)))
+    while (again(c, n = recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0)))
         ;
     if ((n < 0 && errno == EAGAIN) || (n > 0 && bench_now() - server_since(c) > patience)) {
         server_count(&server_totals->silent, 1);

@@ -7,10 +7,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -54,7 +56,20 @@ static void emptied(struct connection *c)
 
 static void progress(struct connection *c, uint64_t now)
 {
-    atomic_store_explicit(&c->since, now, memory_order_relaxed); /* relaxed: as server_since */
+    /* relaxed, both: as server_since */
+    atomic_store_explicit(&c->since, now, memory_order_relaxed);
+    atomic_store_explicit(&c->untaken, 0, memory_order_relaxed);
+}
+
+bool server_takes(struct connection *c, uint64_t now)
+{
+    int left = 0,
+        before = atomic_load_explicit(&c->untaken, memory_order_relaxed); /* relaxed, all: as server_since */
+    if (ioctl(c->fd, SIOCOUTQ, &left) != 0 || left == 0 || (before != 0 && left >= before))
+        return false;
+    atomic_store_explicit(&c->untaken, left, memory_order_relaxed);
+    atomic_store_explicit(&c->since, now, memory_order_relaxed);
+    return true;
 }
 
 struct connection *server_accepted(int fd, uint64_t now)

@@ -32,6 +32,7 @@ struct connection {
     struct reply out;
     size_t sent;             /* of the text in `out` */
     _Atomic(uint64_t) since; /* its last progress; a front-end may look at it from another thread */
+    _Atomic(int) untaken; /* bytes that were sent and not taken when its patience was last over; 0: progress since */
     int fd;
     int ends;  /* SERVICE_CLOSE, SERVICE_ERROR: when all has been sent; else 0 */
     bool more; /* `in` has what is to be fed when all has been sent */
@@ -57,6 +58,10 @@ static inline void server_count(_Atomic(uint64_t) *total, uint64_t n)
 /* Bind `n` listening sockets to --port, start the service, say the port. With more than one, connections are shared out by
  * the kernel (SO_REUSEPORT). They block; the caller closes them. */
 void server_open(struct bench *b, int *listeners, int n);
+
+/* Its patience is over. True: it may have as much again, since it takes what the system has sent and keeps for it, or may do so: that is
+ * known when it is asked for the second time. */
+bool server_takes(struct connection *c, uint64_t now);
 
 /* Nanoseconds of --patience. */
 uint64_t server_patience(const struct bench *b);

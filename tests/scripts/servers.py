@@ -361,6 +361,25 @@ def impatient(folder: Path) -> None:
     wanted(f"counted: {said.get('counters')}", said["counters"]["silent_connections"] == 6)
 
 
+def slow(folder: Path) -> None:
+    """Who takes little at a time of what the system has long been given is not ended: its bytes are progress, though nothing can be sent."""
+    server = Server("--patience", "1", "--files", str(folder))
+    c = socket.socket()
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+    c.connect(("127.0.0.1", server.port))
+    c.sendall(get("/sub/large.bin") * 100)
+    start = last = time.monotonic()
+    longest = 0.0
+    while last < start + 5:
+        c.recv(1000)
+        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        time.sleep(0.02)
+    said = server.ends()
+    c.close()
+    if longest < 0.5:           # else this machine has let nobody take any for long
+        wanted(f"who takes a little stays: {said.get('counters')}", said["counters"]["silent_connections"] == 0)
+
+
 def short_of_descriptors(folder: Path) -> None:
     # Patience: each round of looking below may take 8 s, in which who was served is silent.
     server = Server("--files", str(folder), "--patience", "600", files=48 if "--copies" not in program else 28)
@@ -420,6 +439,7 @@ def one(folder: Path) -> None:
     said = server.ends()
     wanted(f"each third computes: {said.get('counters')}", said["counters"]["computed"] == 18 // 3)
     impatient(folder)
+    slow(folder)
     short_of_descriptors(folder)
     refuses()
 
