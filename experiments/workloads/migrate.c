@@ -56,7 +56,7 @@ static void repetition(int rep)
     bench_region_start(bench, rep);
     uint64_t begin = bench_now();
     for (unsigned i = 0; i < workers; i++) {
-        struct tn_attr attr = {.cluster = side[i % 2], .detached = true};
+        struct tn_attr attr = {.cluster = side[i % 2], .detached = true, .full = TN_FULL_OVERFLOW};
         if (tn_spawn(NULL, &attr, spawn_all, (void *)(uintptr_t)(i % 2)) != 0)
             bench_die(bench, BENCH_INTERNAL, "no fibre");
     }

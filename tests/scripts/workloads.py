@@ -103,6 +103,8 @@ def affinities(program: str) -> None:
         for metric, low, high in (("throughput", 1, 1e12), ("at_home", 0, 1), ("moves", 0, 1), ("imbalance", 1, 2)):
             found = values(said, metric)
             wanted(f"affinity place={place}: {metric} {found}", len(found) == 1 and low <= found[0] <= high)
+    said = run(program, "--workers", "2", "--scheduler", "staged:full=refuse:capacity=1:batch=64", "--pairs", "40", "--turns", "50")
+    wanted("affinity: all pairs are there, though the module refuses", said.get("status") == "ok")
     said = run(program, "--workers", "1", "--pairs", "2", "--turns", "10")
     wanted("affinity, one worker: all turns are at home", values(said, "at_home") == [1.0])
 
@@ -186,6 +188,8 @@ def stages(program: str) -> None:
                        ("18446744073709551617:1", False), ("1:1:1:1:1:1:1:1:1:1", False)):
         said = run(program, *short, "--inflight", "1", "--cost", cost, code=0 if good else 2)
         wanted(f"stages --cost {cost}: a throughput", not good or len(values(said, "throughput")) == 1)
+    said = run(program, *short, "--cost", "1:1", "--inflight", "60", "--workers", "1", "--scheduler", "staged:full=refuse:capacity=1:control=0")
+    wanted("stages: all are there that go round, though the module refuses", said.get("counters", {}).get("spawn", 60) >= 60)
     said = run(program, *short, "--cost", "1:1", "--rate", "10000000")
     wanted("stages --rate: items come when they are due", len(values(said, "shed")) == 1)
     for rate in ("10000001", "1e9", "1.1e9", "1e12"):
