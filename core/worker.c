@@ -10,6 +10,15 @@ static struct worker *worker_of_slot(struct tn_idle_slot *s)
     return (struct worker *)(void *)((char *)s - offsetof(struct worker, slot));
 }
 
+/* Of one that is idle, where it waits. A poller that lets nobody wait with it has no wake(), and is not asked. */
+static inline void end_wait(struct cluster *cl, struct worker *w, uint32_t how)
+{
+    if (how == TN_SLOT_POLLING && POLLER->wake != NULL)
+        POLLER->wake(cl->poller, &w->pub);
+    else
+        tn_unpark(&w->slot.word, 1);
+}
+
 /* Wake `which` if it is idle, else the most recently idle worker. A slot without a thread gets one. */
 static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_idle_slot *which)
 {
@@ -21,10 +30,7 @@ static __attribute__((noinline)) void wake_worker(struct cluster *cl, struct tn_
         if (w != NULL)
             COUNT(w, COUNT_UNPARK);
         if (!s->unborn) {
-            if (how == TN_SLOT_POLLING)
-                POLLER->wake(cl->poller, &other->pub);
-            else
-                tn_unpark(&s->word, 1);
+            end_wait(cl, other, how);
             return;
         }
         s->unborn = false;
@@ -78,12 +84,8 @@ void cluster_kick(struct cluster *cl)
     for (uint32_t i = 0; i < used; i++) {
         struct worker *w = worker_of(cl->pub.workers[i]);
         uint32_t how;
-        if (tn_idle_take_this(&cl->idle, &w->slot, &how)) {
-            if (how == TN_SLOT_POLLING)
-                POLLER->wake(cl->poller, &w->pub);
-            else
-                tn_unpark(&w->slot.word, 1);
-        }
+        if (tn_idle_take_this(&cl->idle, &w->slot, &how))
+            end_wait(cl, w, how);
     }
 }
 
