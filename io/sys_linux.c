@@ -70,8 +70,10 @@ struct transfer {
 static ssize_t transfer(int fd, unsigned way, io_call *call, struct transfer *t, size_t asked, tn_time deadline,
                         tn_token *token)
 {
+    /* Vectors of nothing do nothing: io_uring would take, or send, an empty message. */
+    bool nothing = asked == 0 && (t->rq.kind == TN_REQUEST_READV || t->rq.kind == TN_REQUEST_WRITEV);
     t->rq.fd = fd;
-    return io_do(fd, way, call, t, &t->rq, asked, deadline, token);
+    return io_do(fd, way, call, t, nothing ? NULL : &t->rq, asked, deadline, token);
 }
 
 static ssize_t call_read(int fd, void *arg)

@@ -59,6 +59,13 @@ static void *does_at_once(void *arg)
     CHECK(tn_now() < until);
     CHECK_EQUAL(tn_close(fd[1]), 0);
     CHECK_EQUAL(tn_close(fd[0]), 0);
+    open_pair(UNIX_DATAGRAM, fd); /* vectors of nothing are no message */
+    CHECK_EQUAL(tn_writev_until(fd[0], &none, 1, until, NULL), 0);
+    CHECK(tn_recv_until(fd[1], &c, 1, 0, 0, NULL) == -1 && errno == ETIMEDOUT);
+    CHECK_EQUAL(tn_send(fd[0], "x", 1, 0), 1);
+    CHECK_EQUAL(tn_readv_until(fd[1], &none, 1, until, NULL), 0);
+    CHECK(tn_recv_until(fd[1], &c, 1, 0, until, NULL) == 1 && c == 'x');
+    close_pair(fd);
     return arg;
 }
 
