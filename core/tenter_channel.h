@@ -92,14 +92,15 @@ TN_API extern const struct tn_arm_kind tn_arm_send, tn_arm_receive, tn_arm_kept;
 
 #define TN_SELECT_MAX 1024
 
-/* Wait until one of `n` arms can happen (004 §5.2), and do that one, and nothing of the others; `*which` is its number. If several can
- * at once, each of them is as likely as the others, whatever their order (a fibre's choice follows from the seed of the
- * runtime). One that happens while all wait is the first that does. An arm of a closed channel can happen, and says so in
- * its `rc`. A channel may be in several arms, to send and to receive; they do not meet each other. With a deadline that is past
- * nothing is waited for, but what can happen does. When it returns, `*which` may be destroyed as after the call that the arm
- * stands for; the others have to be there until then.
- * Who: any. Blocks; the fibre may go on on another worker. Errors: EINVAL no arm, or more than TN_SELECT_MAX; ETIMEDOUT,
- * ECANCELED, ENOMEM: none has happened, and `*which` is n. */
+/* Wait until one of `n` arms can happen (004 §5.2), and do that one, and nothing of the others; `*which` is its
+ * number. If several can at once, each of them is as likely as the others, whatever their order (a fibre's choice
+ * follows from the seed of the runtime). One that happens while all wait is the first that does. An arm of a closed
+ * channel can happen, and says so in its `rc`. A channel may be in several arms, to send and to receive; they do
+ * not meet each other. With a deadline that is past nothing is waited for, but what can happen does. When it
+ * returns, `*which` may be destroyed as after the call that the arm stands for; the others have to be there until
+ * then.
+ * Who: any. Blocks; the fibre may go on on another worker. Errors: EINVAL no arm, or more than TN_SELECT_MAX;
+ * ETIMEDOUT, ECANCELED, ENOMEM: none has happened, and `*which` is n. */
 TN_API int tn_select(struct tn_arm *arms, unsigned n, unsigned *which, tn_time deadline, tn_token *token);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Groups of fibres that end together, and how their waits are cancelled (003 §4.4.8). A fibre is made a member by tn_attr.group; nothing
- * that was spawned in a group outlives tn_group_close.
+ * Groups of fibres that end together, and how their waits are cancelled (003 §4.4.8). A fibre is made a member by
+ * tn_attr.group; nothing that was spawned in a group outlives tn_group_close.
  *
  * What cancels. A group is cancelled by the first of its members that fails, by tn_group_cancel, and with the member that
  * has opened it. Then all waits of its members that can be cancelled end with ECANCELED, the present one and all that
@@ -81,7 +81,8 @@ struct tn_cleanup {
  * fibre that returns with one pushed ends the program with a message. For a fibre that tn_stop drops none is called.
  * Who: fibre, member or not. Blocks: no. Errors: EPERM. */
 TN_API int tn_cleanup_push(struct tn_cleanup *c, void (*fn)(void *arg), void *arg);
-/* Take the last one off, and call it if `run`: not masked, as any call of the caller's. Who: fibre. Blocks: as fn does. Errors: EPERM; EINVAL there is none. */
+/* Take the last one off, and call it if `run`: not masked, as any call of the caller's. Who: fibre. Blocks: as fn
+ * does. Errors: EPERM; EINVAL there is none. */
 TN_API int tn_cleanup_pop(bool run);
 
 #ifdef __cplusplus

@@ -261,9 +261,10 @@ TN_API int tn_latch_wait_until(tn_latch *latch, tn_time deadline, tn_token *toke
 /* Who: any. Blocks: no. Errors: EBUSY it is not zero. */
 TN_API int tn_latch_trywait(tn_latch *latch);
 
-/* What is done once, by whoever comes first, as pthread_once and call_once. 32 bytes. It may go when all calls have returned, not before: who returns
- * cannot tell whether it waited or found it done, and who finds it done looks at one word, which is set before those that
- * wait are let go. To free it earlier each call would have to look at the lock too: all would pay for what few need. */
+/* What is done once, by whoever comes first, as pthread_once and call_once. 32 bytes. It may go when all calls have
+ * returned, not before: who returns cannot tell whether it waited or found it done, and who finds it done looks at
+ * one word, which is set before those that wait are let go. To free it earlier each call would have to look at the
+ * lock too: all would pay for what few need. */
 typedef struct tn_once {
     struct tn_waits waits;
     uint32_t done;

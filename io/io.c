@@ -145,8 +145,8 @@ static inline bool turn_call(struct descriptor *d, int fd, unsigned way, uint32_
     return *n >= 0 || !would_block();
 }
 
-/* By the fibre whose turn it is; `dry`: the call would block. Only one that wants bytes waits because the last one has taken all there was:
- * others do not block for that. */
+/* By the fibre whose turn it is; `dry`: the call would block. Only one that wants bytes waits because the last one
+ * has taken all there was: others do not block for that. */
 static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call, void *arg,
                        size_t asked, bool dry, tn_time deadline, tn_token *token)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Texts that are sent to a service, as they are written down, one a line behind "> " (\@n; is the date in n seconds); and what is made of
- * them by chance: each is a corpus too.
+ * Texts that are sent to a service, as they are written down, one a line behind "> " (\@n; is the date in n
+ * seconds); and what is made of them by chance: each is a corpus too.
  */
 #ifndef TALK_H
 #define TALK_H

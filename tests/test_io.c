@@ -77,7 +77,8 @@ static void transfers(void)
     fibres(each_call);
 }
 
-/* The system may take its time over a network, also one of a single machine; and where it is received ahead nothing tells that it is there. */
+/* The system may take its time over a network, also one of a single machine; and where it is received ahead nothing
+ * tells that it is there. */
 static ssize_t reads_at_once(int fd, char *text, tn_token *token)
 {
     struct pollfd p = {fd, POLLIN, 0};

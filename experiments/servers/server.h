@@ -59,8 +59,8 @@ static inline void server_count(_Atomic(uint64_t) *total, uint64_t n)
  * the kernel (SO_REUSEPORT). They block; the caller closes them. */
 void server_open(struct bench *b, int *listeners, int n);
 
-/* Its patience is over. True: it may have as much again, since it takes what the system has sent and keeps for it, or may do so: that is
- * known when it is asked for the second time. */
+/* Its patience is over. True: it may have as much again, since it takes what the system has sent and keeps for it,
+ * or may do so: that is known when it is asked for the second time. */
 bool server_takes(struct connection *c, uint64_t now);
 
 /* Nanoseconds of --patience. */

@@ -41,7 +41,8 @@ static void stops(int number)
     atomic_store_explicit(&load.stopped, number, memory_order_relaxed); /* relaxed: a flag alone */
 }
 
-/* From here on the first SIGINT or SIGTERM ends the repetition, and what was measured before it is kept; the second one the process. */
+/* From here on the first SIGINT or SIGTERM ends the repetition, and what was measured before it is kept; the second
+ * one the process. */
 static void stops_at_signals(void)
 {
     struct sigaction act = {.sa_handler = stops, .sa_flags = (int)SA_RESETHAND}, now;
