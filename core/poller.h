@@ -102,9 +102,9 @@ struct tn_poller {
     const char *(*by)(const void *state);
 };
 
-/* For pollers (io/descriptors.c): such an event of `key` is about to be told. What it needs is fetched
- * meanwhile, for some at once: behind the lock of one descriptor the processor would not begin with the next. First the descriptor,
- * and when that has come, what the fibre needs that waits for input. Does nothing if not on a worker. */
+/* For pollers (io/descriptors.c): such an event of `key` is about to be told. What it needs is fetched meanwhile, for some
+ * at once: behind the lock of one descriptor the processor would not begin with the next. First the descriptor, and when
+ * that has come, what the fibre needs that waits for input. Does nothing if not on a worker. */
 void tn_io_expect(uint64_t key);
 void tn_io_expect_sleeper(uint64_t key);
 

@@ -154,14 +154,15 @@ def _build(root: Path, folder: Path, sanitizer: str | None, only_set_up: bool) -
 
 
 def _shown(command: list[str], root: Path, environment: dict[str, str] | None) -> tuple[int, str]:
-    """Its output is passed on as it comes; the exit code, and the last lines but those that only say `ok`."""
+    """Its output is passed on as it comes; the exit code, and the last lines but those of what is `ok`, said before its
+    name or behind it."""
     last: deque[str] = deque(maxlen=TAIL)
     with subprocess.Popen(command, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace") as running:
         assert running.stdout is not None
         for line in running.stdout:
             print(line, end="", flush=True)
-            if line.split()[1:2] != ["ok"]:
+            if "ok" not in line.split()[:2]:
                 last.append(line)
     return running.returncode, "".join(last)
 
