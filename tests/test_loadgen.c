@@ -104,16 +104,29 @@ static void recognised(const struct request *r, const char *text, int result, si
     }
 }
 
+/* From so many bytes on, and why. */
+static void is_nonsense(const struct request *r, const char *text, size_t from, const char *why)
+{
+    char said[200];
+    size_t taken, skip;
+    for (size_t n = 0; r != NULL && n <= strlen(text); n++)
+        CHECK_EQUAL(text_answer(r, text, n, &taken, &skip), n < from ? ANSWER_MORE : ANSWER_NONSENSE);
+    text_nonsense(said, sizeof said, r, text, strlen(text));
+    if (!CHECK(strstr(said, why) != NULL))
+        harness_note("%s", said);
+}
+
 static void test_http(void)
 {
-    size_t taken, skip;
     struct request r = {0};
     struct buffer out = {NULL, 0, 0};
     load = (struct load){.path = "/a"};
     recognised(&r, "HTTP/1.1 200 OK\r\nA: b\r\ncontent-length: 12\r\nC: d\r\n\r\nHello", ANSWER_GOOD, 51, 12);
     recognised(&r, "HTTP/1.1 503 No\r\nContent-Length:0\r\n\r\n", ANSWER_BAD, 37, 0);
-    CHECK_EQUAL(text_answer(&r, "HTTP/1.1 200 OK\r\nServer: a\r\n\r\n", 30, &taken, &skip), ANSWER_NONSENSE);
-    CHECK_EQUAL(text_answer(&r, "nonsense of some length\r\n\r\n", 27, &taken, &skip), ANSWER_NONSENSE);
+    is_nonsense(&r, "HTTP/1.1 200 OK\r\nServer: a\r\n\r\n", 30,
+                "which does not say its Content-Length: another --path?");
+    is_nonsense(&r, "HTTP/2\177 some more\r\n\r\n", 6,
+                "received \"HTTP/2. some more\", which is no answer of HTTP: wrong --protocol?");
     text_ask(&out, &r, false);
     text_ask(&out, &r, true);
     static const char wanted[] = "GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -137,12 +150,16 @@ static void test_memcached(void)
     recognised(&set, "STORED\r\nEND", ANSWER_GOOD, 8, 0);
     recognised(&set, "SERVER_ERROR out of memory\r\n", ANSWER_BAD, 28, 0);
     recognised(&get, "END\r\nEND\r\n", ANSWER_MISS, 5, 0);
-    recognised(&get, "ERROR\r\n", ANSWER_BAD, 7, 0);
+    recognised(&get, "ERROR Too many open connections\r\n", ANSWER_BAD, 33, 0);
     recognised(&get, "VALUE 000000000000000042 0 20\r\n0000000000000042....\r\nEND\r\n", ANSWER_GOOD, 31 + 16, 4 + 7);
     static const char another[] = "VALUE 000000000000000043 0 20\r\n0000000000000043....\r\nEND\r\n",
                       content[] = "VALUE 000000000000000042 0 20\r\n0000000000000043....\r\nEND\r\n";
     CHECK_EQUAL(text_answer(&get, another, sizeof another - 1, &taken, &skip), ANSWER_NONSENSE);
     CHECK_EQUAL(text_answer(&get, content, sizeof content - 1, &taken, &skip), ANSWER_NONSENSE);
+    is_nonsense(&get, "ERROR\r\n", 6, "\"ERROR\", which is no answer of memcached's: wrong --protocol?");
+    is_nonsense(&set, "HTTP/1.1 400 Bad Request\r\n", 1, "\"HTTP/1.1 400 Bad Request\", which is no answer of memc");
+    is_nonsense(&get, another, 31, "\"VALUE 000000000000000043 0 20\", which is not what was stored");
+    is_nonsense(NULL, "END\r\n", 6, "\"END\", for which nobody asked");
 }
 
 static void test_wrk(void)

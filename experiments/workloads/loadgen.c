@@ -64,23 +64,24 @@ static bool is_stopped(struct bench *b)
 static bool finished(struct bench *b)
 {
     const char *wrong = NULL;
-    bool answered = false;
-    uint64_t timeouts = 0;
+    bool closed = false;
     if (is_stopped(b))
         return false;
     for (int i = 0; i < load.threads; i++) {
         wrong = wrong != NULL ? wrong : threads[i].wrong;
-        answered = answered || threads[i].answered;
-        timeouts += threads[i].timeouts;
+        closed = closed || threads[i].closed;
     }
-    if ((wrong != NULL || !answered) && server_lost(b, wrong != NULL ? 1 : 0))
+    if ((wrong != NULL || load.silent) && server_lost(b, wrong != NULL || closed ? 1 : 0))
         return false;
     if (wrong != NULL)
-        bench_invalid(b, "%s, in repetition %d of %d", wrong, load.rep + 1, bench_reps(b));
-    else if (!answered && timeouts > 0)
+        bench_invalid(b, "in repetition %d of %d: %s", load.rep + 1, bench_reps(b), wrong);
+    else if (load.silent && closed)
+        bench_invalid(b, "every connection was closed without an answer in repetition %d of %d%s", load.rep + 1,
+                      bench_reps(b), load.rep == 0 ? ": wrong --protocol?" : "");
+    else if (load.silent)
         bench_invalid(b, "nothing was answered in repetition %d of %d: %s", load.rep + 1, bench_reps(b),
                       load.rep == 0 ? "wrong --protocol, or too short a --timeout?" : "the server answers no more");
-    return wrong == NULL;
+    return wrong == NULL && !load.silent;
 }
 
 /* What of the generator itself would make the figures its own. */
@@ -101,6 +102,7 @@ static void judge(struct bench *b, double answers, double due, double busy)
 static void samples(struct bench *b, int rep, double cpu, double memory, uint64_t calls)
 {
     double answers = 0, due = 0, errors = 0, misses = 0, timeouts = 0, reconnects = 0, busy = 0, sum = 0, squares = 0;
+    const char *error = "";
     static struct hdr *all;
     all = all != NULL ? all : hdr_new();
     if (all == NULL)
@@ -111,6 +113,7 @@ static void samples(struct bench *b, int rep, double cpu, double memory, uint64_
         answers += (double)t->answers;
         due += (double)t->due;
         errors += (double)t->errors;
+        error = error[0] != '\0' ? error : t->error;
         misses += (double)t->misses;
         sum += t->sum;
         squares += t->squares;
@@ -150,11 +153,22 @@ static void samples(struct bench *b, int rep, double cpu, double memory, uint64_
         bench_sample(b, "misses", "1", misses, rep);
     if (!bench_warmup(b, rep))
         bench_count(b, "reconnects", reconnects);
-    if (errors > 0 && answers == 0)
-        bench_invalid(b, "every answer was an error");
+    if (errors > 0 && answers == 0 && error[0] == '\0')
+        bench_invalid(b, "every connection was closed without an answer");
+    else if (errors > 0 && answers == 0)
+        bench_invalid(b, "every answer was an error: %s%s", error, load.memcached ? "" : "; another --path?");
     if (load.rate > 0)
         bench_sample(b, "due", "1/s", due / load.duration, rep);
     judge(b, answers, due, busy);
+}
+
+/* Is there no thread whose connections have had an answer, and none that has said what is wrong? All have tried. */
+static bool silent(void)
+{
+    for (int i = 0; i < load.threads; i++)
+        if (threads[i].answered || threads[i].wrong != NULL)
+            return false;
+    return true;
 }
 
 /* Since the beginning; 0: nobody counts them. */
@@ -200,6 +214,7 @@ static void repetition(struct bench *b, int rep)
     pthread_t all[THREADS_MAX];
     atomic_store_explicit(&ready, 0, memory_order_relaxed); /* relaxed: there is no thread */
     atomic_store_explicit(&at, 0, memory_order_relaxed);
+    atomic_store_explicit(&load.over, false, memory_order_relaxed);
     for (int i = 0; i < load.threads; i++) {
         struct thread *t = &threads[i];
         struct hdr *keep = t->latency, *kept = t->late;
@@ -217,13 +232,14 @@ static void repetition(struct bench *b, int rep)
     }
     while (atomic_load_explicit(&ready, memory_order_acquire) < load.threads) /* G0 */
         usleep(200);
+    load.silent = silent();
     double memory = server_memory() - empty, cpu = (double)server_cpu();
     uint64_t calls = calls_now();
     uint64_t start = bench_now() + 2000000;
     atomic_store_explicit(&at, start, memory_order_release); /* G1 */
     while (bench_now() < start + (uint64_t)(load.duration * 1e9) &&
            atomic_load_explicit(&ready, memory_order_relaxed) == load.threads && /* relaxed, both: a hint */
-           atomic_load_explicit(&load.stopped, memory_order_relaxed) == 0)
+           !load.silent && atomic_load_explicit(&load.stopped, memory_order_relaxed) == 0)
         usleep(1000);
     cpu = (double)server_cpu() - cpu;
     calls = calls_now() - calls;

@@ -28,6 +28,8 @@ struct load {
     int arrivals;                     /* which of "poisson|pareto|constant" */
     double *of_connections, *of_keys; /* cumulative, by skew; NULL: all alike */
     volatile _Atomic(int) stopped;    /* by that signal: what is under way ends; 0: by none */
+    volatile _Atomic(bool) over;      /* a thread has met what is wrong: the others end the repetition too */
+    bool silent;                      /* no connection has had its first answer: nothing is measured */
 };
 extern struct load load;
 
@@ -65,6 +67,11 @@ enum { ANSWER_MORE, ANSWER_GOOD, ANSWER_MISS, ANSWER_BAD, ANSWER_NONSENSE };
  * that nobody needs to see come after `*taken`. ANSWER_BAD: it is an error. */
 int text_answer(const struct request *r, const char *from, size_t n, size_t *taken, size_t *skip);
 
+/* In words: why n bytes are ANSWER_NONSENSE, or with r == NULL, what was asked for by nobody; and which option to look at. */
+void text_nonsense(char *to, size_t room, const struct request *r, const char *from, size_t n);
+/* The first line of n bytes, as far as there is room, with a dot for what cannot be printed. */
+const char *text_line(char *to, size_t room, const char *from, size_t n);
+
 /* The keys are stored one after another; of memcached only. False, with a message in the record: they cannot be. */
 bool text_preload(void);
 
@@ -80,7 +87,10 @@ struct thread {
     uint64_t answers, errors, misses; /* between the two */
     uint64_t due;                     /* so too, under open load: requests */
     uint64_t timeouts, reconnects, begun;
-    bool answered;     /* anything at all, the first request of a connection included */
+    bool answered;  /* anything at all, the first request of a connection included */
+    bool closed;    /* a connection that waited for the answer to its first */
+    char error[80]; /* the first line of the first answer that was one */
+    char nonsense[200];
     uint64_t waited;   /* nanoseconds for events, until now */
     double busy;       /* the share of the time between the two that it did not wait; -1: not known yet */
     const char *wrong; /* what has ended it; NULL: nothing */

@@ -36,6 +36,8 @@ char *buffer_room(struct buffer *b, size_t n)
 
 /* ---- HTTP ---- */
 
+static const char http[] = "HTTP/1.";
+
 static void ask_http(struct buffer *out, bool last)
 {
     size_t room = strlen(load.path) + 128;
@@ -47,9 +49,12 @@ static int answer_http(const char *from, size_t n, size_t *taken, size_t *skip)
 {
     static const char field[] = "\r\nContent-Length:";
     const char *end = memmem(from, n, "\r\n\r\n", 4), *at;
+    if (memcmp(from, http, n < sizeof http - 1 ? n : sizeof http - 1) !=
+        0) /* which other protocols begin otherwise */
+        return ANSWER_NONSENSE;
     if (end == NULL)
         return n > 16384 ? ANSWER_NONSENSE : ANSWER_MORE;
-    if (n < 12 || memcmp(from, "HTTP/1.", 7) != 0)
+    if (end - from < 12)
         return ANSWER_NONSENSE;
     for (at = from; (at = memchr(at, '\r', (size_t)(end - at))) != NULL; at++)
         if (strncasecmp(at, field, sizeof field - 1) == 0)
@@ -81,9 +86,22 @@ static void ask_memcached(struct buffer *out, const struct request *r)
     out->size += (size_t)n + value + 2;
 }
 
+/* Is that the beginning of an answer of memcached's, to a request of ours? "ERROR" alone is to what it does not know. */
+static bool is_memcached(const char *from, size_t n)
+{
+    static const char *const words[] = {"VALUE ", "END\r",         "STORED\r",     "ERROR ",
+                                        "NOT_",   "SERVER_ERROR ", "CLIENT_ERROR "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (memcmp(from, words[i], n < strlen(words[i]) ? n : strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
 static int answer_memcached(const struct request *r, const char *from, size_t n, size_t *taken, size_t *skip)
 {
     const char *end = memmem(from, n, "\r\n", 2);
+    if (!is_memcached(from, n))
+        return ANSWER_NONSENSE;
     if (end == NULL)
         return n > 2048 ? ANSWER_NONSENSE : ANSWER_MORE;
     size_t line = (size_t)(end - from);
@@ -114,11 +132,17 @@ static int answer_memcached(const struct request *r, const char *from, size_t n,
 static bool unstored(const char *line, ssize_t n)
 {
     const int error = n < 0 ? errno : ECONNRESET;
-    const char *text = n > 0 ? line : strerror(error);
-    if (n <= 0 && error == EAGAIN)
+    char text[200];
+    if (n > 0 && is_memcached(line, (size_t)n))
+        bench_invalid(load.b, "the server does not store: %s", text_line(text, sizeof text, line, (size_t)n));
+    else if (n > 0) {
+        text_nonsense(text, sizeof text, &(struct request){.write = true}, line, (size_t)n);
+        bench_invalid(load.b, "%s", text);
+    } else if (error == EAGAIN)
         bench_invalid(load.b, "nothing was answered to a set: wrong --protocol, or too short a --timeout?");
-    else if (n > 0 || !server_lost(load.b, 1))
-        bench_invalid(load.b, "the server does not store: %.*s", (int)strcspn(text, "\r"), text);
+    else if (!server_lost(load.b, 1))
+        bench_invalid(load.b, "the server does not store, and ends the connection: %s; wrong --protocol?",
+                      strerror(error));
     return false;
 }
 
@@ -177,4 +201,27 @@ void text_ask(struct buffer *out, const struct request *r, bool last)
 int text_answer(const struct request *r, const char *from, size_t n, size_t *taken, size_t *skip)
 {
     return load.memcached ? answer_memcached(r, from, n, taken, skip) : answer_http(from, n, taken, skip);
+}
+
+const char *text_line(char *to, size_t room, const char *from, size_t n)
+{
+    size_t i;
+    for (i = 0; i < n && i < room - 1 && from[i] != '\r' && from[i] != '\n'; i++)
+        to[i] = from[i] < ' ' || from[i] > '~' ? '.' : from[i];
+    to[i] = '\0';
+    return to;
+}
+
+void text_nonsense(char *to, size_t room, const struct request *r, const char *from, size_t n)
+{
+    char line[64];
+    const char *why = load.memcached ? "which is no answer of memcached's: wrong --protocol?"
+                                     : "which is no answer of HTTP: wrong --protocol?";
+    if (r == NULL)
+        why = "for which nobody asked";
+    else if (load.memcached && is_memcached(from, n))
+        why = "which is not what was stored: does someone else write there?";
+    else if (!load.memcached && n >= sizeof http - 1 && memcmp(from, http, sizeof http - 1) == 0)
+        why = "which does not say its Content-Length: another --path?";
+    snprintf(to, room, "received \"%s\", %s", text_line(line, sizeof line, from, n), why);
 }

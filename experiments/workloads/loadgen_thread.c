@@ -228,8 +228,12 @@ static bool answered(struct loop *l, struct conn *c, const char *from, size_t n)
         }
         size_t taken = 0;
         c->result = c->flying > 0 ? text_answer(&c->ring[c->head], from, n, &taken, &c->skip) : ANSWER_NONSENSE;
-        if (c->result == ANSWER_NONSENSE)
+        if (c->result == ANSWER_NONSENSE) {
+            text_nonsense(l->t->nonsense, sizeof l->t->nonsense, c->flying > 0 ? &c->ring[c->head] : NULL, from, n);
             return false;
+        }
+        if (c->result == ANSWER_BAD && l->t->error[0] == '\0')
+            text_line(l->t->error, sizeof l->t->error, from, n);
         if (c->result == ANSWER_MORE) {
             c->skip = 0;
             memcpy(buffer_room(&c->in, n), from, n);
@@ -260,7 +264,7 @@ static void receives(struct loop *l, struct conn *c, bool last)
             break;
         l->now = bench_now();
         if (!answered(l, c, l->input, kept + (size_t)n)) {
-            l->t->wrong = "an answer that is none to what was asked";
+            l->t->wrong = l->t->nonsense;
             closes(l, c);
             return;
         }
@@ -340,6 +344,7 @@ static void turns(struct loop *l)
     /* Also where we have slept over the end: what was due before it is asked. */
     while (!l->gone && t->wrong == NULL && l->now < over &&
            atomic_load_explicit(&load.stopped, memory_order_relaxed) == 0 && /* relaxed: a flag alone */
+           !atomic_load_explicit(&load.over, memory_order_relaxed) &&        /* relaxed: so is this */
            (l->now < t->end || l->outstanding > 0 || due < t->end)) {
         if (load.rate > 0)
             due = offers(l, due);
@@ -367,6 +372,8 @@ static void turns(struct loop *l)
     }
     if (l->gone)
         t->wrong = "the server is gone: it takes no connection";
+    if (t->wrong != NULL)
+        atomic_store_explicit(&load.over, true, memory_order_relaxed); /* relaxed: a flag alone */
     for (int i = 0; i < l->n; i++)
         lost(l, &l->all[i], l->all[i].flying + l->all[i].waiting);
     t->busy = t->busy < 0 ? busy(l) : t->busy;
@@ -383,6 +390,9 @@ static void first_answers(struct loop *l)
     hdr_clear(t->late);
     before.wrong = t->wrong;
     before.answered = t->answered;
+    before.closed = t->errors > 0 && !t->answered;
+    memcpy(before.error, t->error, sizeof before.error);
+    memcpy(before.nonsense, t->nonsense, sizeof before.nonsense);
     before.seed = t->seed;
     *t = before;
 }
@@ -408,7 +418,8 @@ void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at)
     t->end = t->start + (uint64_t)(load.duration * 1e9);
     while (t->wrong == NULL && bench_now() < t->start)
         bench_relax();
-    turns(l);
+    if (t->wrong == NULL && !load.silent)
+        turns(l);
     if (t->wrong != NULL)
         atomic_fetch_add_explicit(ready, 1, memory_order_relaxed); /* relaxed: a hint to wait no longer */
     for (int i = 0; i < n; i++) {

@@ -5,7 +5,7 @@
     fake_server.py MODE SEEN [options that are not looked at]
 
 It writes what it has seen to the file SEEN when it ends. Modes: good; once (each connection is closed after an answer); deaf (no
-answer); broken (closed in the middle of an answer); nonsense; error (404); stall (one pause of 0.4 s); gone (it exits); memcached;
+answer); mum (only the first on each connection); shut (each connection is closed at once); later (nonsense, from the 100th on); broken (closed in the middle of an answer); nonsense; error (404); stall (one pause of 0.4 s); gone (it exits); memcached;
 killed, stopped (by itself, at the fifth connection); and of which it is no server: mute (says nothing of itself, nor ends), nameless (so too, but
 says what it is), chatty (and something else, for ever).
 """
@@ -50,9 +50,11 @@ def memcached(text: bytes, store: dict[bytes, bytes]) -> tuple[bytes, bytes]:
     while b"\r\n" in text:
         line, _, rest = text.partition(b"\r\n")
         words = line.split()
-        if words[0] == b"get":
+        if words[:1] == [b"get"]:
             value = store.get(words[1])
             out += b"END\r\n" if value is None else b"VALUE %b 0 %d\r\n%b\r\nEND\r\n" % (words[1], len(value), value)
+        elif words[:1] != [b"set"]:
+            out += b"ERROR\r\n"
         else:
             n = int(words[4])
             if len(rest) < n + 2:
@@ -67,29 +69,31 @@ def memcached(text: bytes, store: dict[bytes, bytes]) -> tuple[bytes, bytes]:
 
 
 def serve(mode: str, c: socket.socket, store: dict[bytes, bytes]) -> None:
-    text = b""
+    text, said = b"", False
     try:
-        while some := c.recv(65536):
+        while mode != "shut" and (some := c.recv(65536)):
             text += some
             if mode == "memcached":
                 out, text = memcached(text, store)
                 c.sendall(out)
                 continue
-            *requests, text = text.split(b"\r\n\r\n")
+            *requests, text = text.split(b"\r\n" if mode == "nonsense" else b"\r\n\r\n")
             with lock:
                 seen["most"] = max(seen["most"], len(requests))
             for request in requests:
                 note(request)
                 if mode == "stall":
                     stall()
-                elif mode == "deaf":
+                elif mode == "deaf" or (mode == "mum" and said):
                     continue
                 elif mode == "gone" and seen["requests"] > 20:
                     os._exit(3)
                 elif mode == "broken" and seen["requests"] % 5 == 0:
                     c.sendall(ANSWER[:20])
                     return
-                c.sendall({"nonsense": b"nonsense" * 10 + b"\r\n\r\n", "error": ERROR}.get(mode, ANSWER))
+                bad = mode == "nonsense" or (mode == "later" and seen["requests"] > 100)
+                c.sendall(b"nonsense" * 10 if bad else ERROR if mode == "error" else ANSWER)
+                said = True
                 if mode == "once" or b"Connection: close" in request:
                     return
     except OSError:
