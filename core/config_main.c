@@ -14,7 +14,9 @@ int main(void)
     if (text == NULL)
         return 99;
     tn_describe(text, size);
-    puts(text);
+    int rc = puts(text) < 0 || fflush(stdout) != 0 ? 99 : 0;
+    if (rc != 0)
+        fputs("tenter-config: what this build is cannot be written to standard output\n", stderr);
     free(text);
-    return 0;
+    return rc;
 }

@@ -65,6 +65,16 @@ void bench_die(const struct bench *b, int code, const char *format, ...)
     exit(code);
 }
 
+int bench_written(const struct bench *b, int code, const char *what)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "%s: %s cannot be written to standard output%s%s\n", b->program, what, errno != 0 ? ": " : "",
+            errno != 0 ? strerror(errno) : "");
+    return BENCH_INTERNAL;
+}
+
 /* ---- finding ---- */
 
 struct bench_option *bench_find(const struct bench *b, const char *name)
@@ -385,7 +395,7 @@ void bench_start(struct bench *b, int argc, char **argv)
             help(b);
         else
             list(b);
-        exit(fflush(stdout) == 0 ? BENCH_GOOD : BENCH_INTERNAL);
+        exit(bench_written(b, BENCH_GOOD, bench_int(b, "help") ? "the help" : "the list"));
     }
     unsigned processors = bench_processors();
     if (bench_int(b, "workers") == 0)

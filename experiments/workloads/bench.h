@@ -180,6 +180,9 @@ void bench_saturated(struct bench *b, const char *format, ...);
 /* Write the output, release everything. Returns the exit code. */
 int bench_finish(struct bench *b);
 
+/* What has been printed is written out: `code`, or, where it cannot be, BENCH_INTERNAL and a line that says `what`. */
+int bench_written(const struct bench *b, int code, const char *what);
+
 /* ---- inside, between the files of this library ---- */
 
 void bench_counters_open(struct bench *b);   /* before there are other threads */

@@ -118,7 +118,7 @@ void bench_binary(struct bench *b, const char *json)
         snprintf(b->binary, room, "%.*s, \"id\": \"%016" PRIx64 "\"}", (int)n - 1, json, own_id());
     if (bench_int(b, "print-config")) {
         puts(b->binary);
-        exit(fflush(stdout) == 0 ? BENCH_GOOD : BENCH_INTERNAL);
+        exit(bench_written(b, BENCH_GOOD, "what this binary is"));
     }
 }
 
@@ -384,11 +384,8 @@ int bench_finish(struct bench *b)
         json(b);
     else
         table(b);
-    int code = b->status == 1 ? BENCH_WRONG : BENCH_GOOD;
-    if (fflush(stdout) != 0 || ferror(stdout)) { /* a full disk must not look like a result */
-        fprintf(stderr, "%s: the result cannot be written to standard output\n", b->program);
-        code = BENCH_INTERNAL;
-    }
+    /* a full disk must not look like a result */
+    int code = bench_written(b, b->status == 1 ? BENCH_WRONG : BENCH_GOOD, "the result");
     free(b->binary);
     free(b->samples);
     free(b->common);

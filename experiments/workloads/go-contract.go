@@ -180,9 +180,9 @@ func parse(args []string) {
 	}
 	switch {
 	case find("help").given:
-		fmt.Printf("%s: %s\n\nClock: %s.\n\n", program, about, clock)
+		say("%s: %s\n\nClock: %s.\n\n", program, about, clock)
 		for _, o := range options {
-			fmt.Printf("  --%-14s %s\n", o.Name, o.Help)
+			say("  --%-14s %s\n", o.Name, o.Help)
 		}
 		os.Exit(0)
 	case find("list").given:
@@ -267,19 +267,25 @@ func buckets() [][3]int64 {
 	return out
 }
 
-func print(v interface{}) {
-	text, err := json.Marshal(v)
-	if err == nil {
-		_, err = fmt.Println(string(text))
-	}
-	if err != nil {
+// say prints, or ends with a line: a full disk must not look like a result.
+func say(format string, args ...interface{}) {
+	if _, err := fmt.Printf(format, args...); err != nil {
 		fmt.Fprintln(os.Stderr, program+":", err)
 		os.Exit(99)
 	}
 }
 
+func print(v interface{}) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, program+":", err)
+		os.Exit(99)
+	}
+	say("%s\n", text)
+}
+
 func table() {
-	fmt.Printf("%s: %s, %d workers\n", program, status, number("workers"))
+	say("%s: %s, %d workers\n", program, status, number("workers"))
 	told := map[string]bool{}
 	for _, first := range samples {
 		name, unit, values := first.Metric, first.Unit, []float64{}
@@ -294,7 +300,7 @@ func table() {
 		told[name] = true
 		sort.Float64s(values)
 		n := len(values)
-		fmt.Printf("  %-24s %13.6g %13.6g %13.6g  %s  %d\n", name, (values[(n-1)/2]+values[n/2])/2, values[0],
+		say("  %-24s %13.6g %13.6g %13.6g  %s  %d\n", name, (values[(n-1)/2]+values[n/2])/2, values[0],
 			values[n-1], unit, n)
 	}
 }
@@ -320,7 +326,7 @@ func finish() int {
 	} else {
 		table()
 		if message != nil {
-			fmt.Println(" ", message)
+			say("  %v\n", message)
 		}
 	}
 	if status != "ok" {

@@ -189,6 +189,14 @@ class Verbs(unittest.TestCase):
             self.assertRegex(err, f"^tenter: ./tenter {verb}: unknown option --jsn "
                              r"\(.*\); ./tenter \w+ --help says more\n$")
 
+    def test_standard_output_is_full(self) -> None:
+        """Also of the stub itself: --version that was cut off would be another version."""
+        for argv in [["--help"], ["help"], ["--version"], *([verb, "--help"] for verb in command.VERBS)]:
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([str(ROOT / "tenter"), *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 2, argv)
+            self.assertRegex(done.stderr, r"\Atenter: cannot write standard output(: No space left on device)?\n\Z")
+
     def test_variables(self) -> None:
         for name, text in (("TENTER_WROKERS", "(nearest: TENTER_WORKERS)"),
                            ("TENTER_SCHEDULERS", "(nearest: TENTER_SCHEDULER)")):

@@ -146,6 +146,18 @@ def for_people(program: str) -> None:
     wanted("--help: the greatest seed in full", "0 to 9007199254740991;" in text.stdout)
 
 
+def full_disk(programs: list[str]) -> None:
+    """What cannot be written is one line, and no success; a version, say, that was half written would be taken for another."""
+    for program in programs:
+        for option in ("--help", "--list", "--print-config"):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([program, option], env=ENV, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120,
+                                      check=False)
+            line = r"[\w-]+: .*No space left on device|[\w-]+: write /dev/stdout: no space.*"
+            wanted(f"{program} {option} >/dev/full: {done.returncode} {done.stderr!r}",
+                   done.returncode == 99 and re.fullmatch(f"(?:{line})\n", done.stderr) is not None)
+
+
 def versioned(program: str, said: dict[str, Any]) -> None:
     """Also who has no runtime of fibres is of this version of the project: the footer of figures says it."""
     version = (Path(__file__).parents[2] / "VERSION").read_text(encoding="utf-8").strip()
@@ -248,6 +260,7 @@ def lock_peers(programs: list[str]) -> None:
 
 def main() -> int:
     yielding, arriving, packet, pthread, queue, affinity, threads, locking, serving, pipeline, ranking = sys.argv[1:12]
+    full_disk(sys.argv[1:])
     crowd(threads)
     locks(locking)
     stages(pipeline)
