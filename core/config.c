@@ -160,13 +160,15 @@ int config_resolve(const struct tn_config *given, struct tn_config *out)
         out->scheduler = preset->stands_for;
     for (size_t i = 0; i < n_config_knobs; i++) {
         const struct tn_knob *row = &config_knobs[i];
-        int64_t *value = (int64_t *)(void *)((char *)out + offsets[i]);
+        int64_t *value = (int64_t *)(void *)((char *)out + offsets[i]), said;
+        char name[32];
+        const char *text = tn_getenv(variable(row->name, name));
+        /* Also where the program has set the knob: whoever wrote nonsense there was not told that it has no effect. */
+        if (text != NULL && value_of(name, row, text, &said) != 0)
+            return EINVAL;
         if (*value == TN_UNSET) {
-            char name[32];
-            const char *text = tn_getenv(variable(row->name, name));
             *value = preset != NULL && value == &out->idle ? preset->idle : row->initial;
-            if (text != NULL && value_of(name, row, text, value) != 0)
-                return EINVAL;
+            *value = text != NULL ? said : *value;
         } else if (*value < row->low || *value > row->high) {
             tn_message("tenter: %s=%lld is out of range: %lld to %lld %s", row->name, (long long)*value,
                        (long long)row->low, (long long)row->high, row->unit);

@@ -43,7 +43,8 @@ typedef uint64_t tn_time;             /* nanoseconds, monotonic */
 
 /* Values of the runtime's knobs. Start from TN_CONFIG_INIT. What is left at TN_UNSET (or NULL) is taken from
  * the environment (TENTER_WORKERS=4, TENTER_SCHEDULER=lifo:private=16), and where that says nothing, from the
- * default. `./tenter list` shows each with its range. A variable TENTER_… that nobody knows is an error. */
+ * default. `./tenter list` shows each with its range. A variable TENTER_… that nobody knows is an error, and so is one whose
+ * value is none for its knob, whether or not the program sets that knob itself. */
 #define TN_UNSET INT64_MIN
 
 struct tn_config {

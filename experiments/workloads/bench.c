@@ -363,6 +363,27 @@ static void initial_values(struct bench *b)
     }
 }
 
+/* Tenter's own programs: an option that is not given is what the variable says that the runtime has for it, as with
+ * --scheduler; what is recorded is what was used. One that is given counts, and the runtime looks at the variable. */
+static void from_environment(struct bench *b)
+{
+    static const char *const both[][2] = {
+        {"workers", "TENTER_WORKERS"}, {"pin", "TENTER_PIN"}, {"seed", "TENTER_SEED"}};
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
+        const struct bench_option *o = must(b, both[i][0]);
+        const char *text = getenv(both[i][1]);
+        char *end = NULL;
+        if (text == NULL || o->given)
+            continue;
+        errno = 0;
+        long long value = strtoll(text, &end, 0);
+        if (end == text || *end != '\0' || errno != 0 || (double)value < o->low || (double)value > o->high)
+            bench_die(b, BENCH_USAGE, "%s=%s: a whole number from %.0f to %.0f is needed", both[i][1], text, o->low,
+                      o->high);
+        bench_set_int(b, o->name, value);
+    }
+}
+
 void bench_start(struct bench *b, int argc, char **argv)
 {
     initial_values(b);
@@ -397,6 +418,8 @@ void bench_start(struct bench *b, int argc, char **argv)
             list(b);
         exit(bench_written(b, BENCH_GOOD, bench_int(b, "help") ? "the help" : "the list"));
     }
+    if (b->takes & BENCH_TAKES_SCHEDULER)
+        from_environment(b);
     unsigned processors = bench_processors();
     if (bench_int(b, "workers") == 0)
         bench_set_int(b, "workers", processors);

@@ -18,9 +18,9 @@ ENV = {k: v for k, v in os.environ.items() if not k.startswith("TENTER_")}
 faults: list[str] = []
 
 
-def run(program: str, *words: str, code: int = 0) -> dict[str, Any]:
+def run(program: str, *words: str, code: int = 0, env: dict[str, str] | None = None) -> dict[str, Any]:
     command = [program, "--json", "--hist", "--warmup", "0", "--reps", "1", *words]
-    done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env={**ENV, **(env or {})}, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != code:
         faults.append(f"{' '.join(command)}: exit {done.returncode}, not {code}: {done.stderr.strip()}")
         return {}
@@ -158,6 +158,21 @@ def full_disk(programs: list[str]) -> None:
                    done.returncode == 99 and re.fullmatch(f"(?:{line})\n", done.stderr) is not None)
 
 
+def variables(program: str) -> None:
+    """An option that is not given is what the variable says; nonsense is told, whatever counts."""
+    env = {"TENTER_WORKERS": "1", "TENTER_PIN": "1", "TENTER_SEED": "77"}
+    for words, workers, seed in (((), 1, 77), (("--workers", "2", "--seed", "5"), 2, 5)):
+        said = run(program, "--packets", "500", *words, env=env)
+        got = said.get("params", {})
+        wanted(f"packet {words} with variables: {got} {said.get('seed')}",
+               (got.get("workers"), got.get("pin"), said.get("seed")) == (workers, True, seed))
+    for name, option in (("TENTER_WORKERS", "--workers=1"), ("TENTER_PIN", "--pin"), ("TENTER_SEED", "--seed=1")):
+        for value in ("many", "-1", "", "99999999999999999999"):
+            run(program, code=2, env={name: value})
+            done = subprocess.run([program, option], env={**ENV, name: value}, capture_output=True, text=True, timeout=120, check=False)
+            wanted(f"{option} {name}={value}: {done.returncode} {done.stderr}", done.returncode == 2 and f"{name}={value}" in done.stderr)
+
+
 def versioned(program: str, said: dict[str, Any]) -> None:
     """Also who has no runtime of fibres is of this version of the project: the footer of figures says it."""
     version = (Path(__file__).parents[2] / "VERSION").read_text(encoding="utf-8").strip()
@@ -261,6 +276,7 @@ def lock_peers(programs: list[str]) -> None:
 def main() -> int:
     yielding, arriving, packet, pthread, queue, affinity, threads, locking, serving, pipeline, ranking = sys.argv[1:12]
     full_disk(sys.argv[1:])
+    variables(packet)
     crowd(threads)
     locks(locking)
     stages(pipeline)
