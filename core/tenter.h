@@ -129,7 +129,7 @@ TN_API tn_cluster *tn_cluster_first(tn_runtime *rt);
 
 /* Let n more workers join the cluster, or let n leave it. One that leaves does so at its next scheduling point
  * and hands its work on. Who: any. Blocks: add briefly, remove not at all.
- * Errors: EAGAIN beyond the cluster's slots or no thread (as many as could be have joined; tn_workers tells);
+ * Errors: EAGAIN beyond the cluster's slots or no thread, ENOMEM (as many as could be have joined; tn_workers tells);
  * EINVAL if none would be left; EAGAIN from remove where fewer can leave for the moment, since a worker that is only
  * just being started is not removed, nor the last that runs. */
 TN_API int tn_workers_add(tn_cluster *cluster, unsigned n);
