@@ -52,6 +52,7 @@ class Cell:
     build_factors: tuple[str, ...] = ()         # those of `params` that are no program options
     reps: int = 1
     warmup: int = 0
+    blocks: int = 1                             # invocations of this cell
     timeout: float = 120.0
     estimate: float | None = None
     optional: bool = False
@@ -162,6 +163,7 @@ def load(root: Path, path: Path, quick: bool = False, cores: int | None = None,
         data["exclude"] = [*data.get("exclude", []), *short.get("exclude", [])]
         given = data.get("options", {})
         for group in [data, *data.get("include", [])]:      # whose programs may differ
+            group["blocks"] = data["blocks"]
             mine = group.get("options", {})
             group["options"] = {**mine, **{n: v for n, v in short.get("options", {}).items()
                                            if n in mine or n in given}}
@@ -309,7 +311,7 @@ class _Expander:
             build.setdefault("schedulers", module)
         workers = params.get("workers", options.get("workers"))
         return Cell(str(point["program"]), params, options, build, vary,
-                    self.data.get("reps", 5), self.data.get("warmup", 1),
+                    self.data.get("reps", 5), self.data.get("warmup", 1), get.get("blocks", 5),
                     float(get.get("timeout", 120)), get.get("estimate"),
                     bool(get.get("optional", False)),
                     isinstance(workers, int) and workers > self.cores and not _simulated(build),

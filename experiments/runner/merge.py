@@ -114,7 +114,7 @@ def _report(merged: Results, parts: list[_Part], root: Path,
     def identity(cell: matrices.Cell) -> str:
         return cell.id(binaries.get((cell.program, json.dumps(matrix.variant(cell).asked(),
                                                               sort_keys=True))))
-    todo = plan.order(plan.only(matrix, was["only"]), matrix.blocks, was["order"], was["seed"])
+    todo = plan.order(plan.only(matrix, was["only"]), was["order"], was["seed"])
     said = outcome.count(merged, todo, identity)
     outcome.conclude(merged, said, was["command"], figures)
     return said

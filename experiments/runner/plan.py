@@ -26,14 +26,14 @@ class Invocation:
     seed: int
 
 
-def order(cells: list[Cell], blocks: int, how: str, seed: int) -> list[Invocation]:
-    """`blocks`: each block runs every cell once, shuffled; the same seed gives the same order."""
+def order(cells: list[Cell], how: str, seed: int) -> list[Invocation]:
+    """`blocks`: each block runs every cell once that has so many, shuffled; the same seed gives the same order."""
     pairs: list[tuple[Cell, int]] = []
     if how == "sequential":
-        pairs = [(cell, block) for cell in cells for block in range(blocks)]
+        pairs = [(cell, block) for cell in cells for block in range(cell.blocks)]
     else:
-        for block in range(blocks):
-            turn = list(cells)
+        for block in range(max((c.blocks for c in cells), default=0)):
+            turn = [c for c in cells if block < c.blocks]
             if how == "blocks":
                 random.Random(f"{seed}/{block}").shuffle(turn)
             pairs += [(cell, block) for cell in turn]

@@ -221,7 +221,7 @@ class _Run:
         cells = plan.shard(plan.only(self.matrix, self.args.only), self.args.shard)
         if not cells:
             raise Stop("no cell is left: see --only and --shard")
-        todo = plan.order(cells, self.matrix.blocks, self.matrix.order, self.matrix.seed)
+        todo = plan.order(cells, self.matrix.order, self.matrix.seed)
         estimator = Estimator(self.results, self.matrix.name)
         for note in self.matrix.notes:
             say(f"note: {note}")
@@ -242,8 +242,7 @@ class _Run:
 
     def _planned(self, cells: list[Cell], todo: list[Invocation],
                  estimator: Estimator) -> Outcome:
-        blocks = self.matrix.blocks
-        table = [{"cell": c.label(), "variant": self.matrix.variant(c).name, "invocations": blocks,
+        table = [{"cell": c.label(), "variant": self.matrix.variant(c).name, "invocations": c.blocks,
                   "estimate_s": round(estimator.seconds(c), 3), "optional": c.optional}
                  for c in cells]
         total = sum(estimator.seconds(i.cell) for i in todo)

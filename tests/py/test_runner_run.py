@@ -275,6 +275,24 @@ class Options(TreeCase):
         self.assertEqual([c for c, _ in turns[:6]], [c for c, _ in turns[6:]])
         self.assertEqual([b for _, b in order("--order", "sequential")], [0, 1] * 6)
 
+    def test_cells_that_have_more_blocks(self) -> None:
+        """Those of a group with blocks of its own; they are run behind the others' last, and each has its own seeds."""
+        self.matrix("factors: {program: good, workers: 1}\nblocks: 2\nreps: 1\n"
+                    "include:\n  - {factors: {program: good, workers: 2}, blocks: 4}\n")
+        for how, blocks in (("blocks", [0, 0, 1, 1, 2, 3]), ("round-robin", [0, 0, 1, 1, 2, 3]),
+                            ("sequential", [0, 1, 0, 1, 2, 3])):
+            plan = self.run_it("m", "--plan", "--order", how).plan
+            assert plan is not None
+            self.assertEqual([b for _cell, b in plan["order"]], blocks)
+            self.assertEqual({c["cell"]: c["invocations"] for c in plan["cells"]}, {"good workers=1": 2, "good workers=2": 4})
+        self.run_it("m", "--limit", "3")
+        self.run_it("--resume", str(self.out), out=False)
+        self.assertEqual(sorted((r["params"]["workers"], r["seed"]) for r in self.rows()),
+                         [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (2, 4)])
+        plan = self.run_it("m", "--plan", "--quick", out=False).plan
+        assert plan is not None
+        self.assertEqual({c["invocations"] for c in plan["cells"]}, {2})
+
     def test_broken_lines(self) -> None:
         self.run_it("m", "--limit", "4")
         path = self.out / "rows.jsonl"
