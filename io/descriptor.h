@@ -230,12 +230,18 @@ static inline void tn_way_forget(struct tn_way *w)
     tn_waitlist_unlock(l);
 }
 
+/* A hint: may no edge follow any more? */
+static inline bool tn_way_ended(const struct tn_way *w)
+{
+    return atomic_load_explicit(&w->ended,
+                                memory_order_relaxed); /* relaxed: who waits for an event finds it behind that */
+}
+
 /* By whose turn it is: does the next call wait for an edge before it is made? */
 static inline bool tn_way_dry(const struct tn_way *w, uint32_t generation)
 {
-    /* relaxed, both: see tn_way_wait; who has lost its turn may write the other one */
-    return atomic_load_explicit(&w->dry, memory_order_relaxed) == (uint64_t)generation + 1 &&
-           !atomic_load_explicit(&w->ended, memory_order_relaxed);
+    /* relaxed: see tn_way_wait; who has lost its turn may write it */
+    return atomic_load_explicit(&w->dry, memory_order_relaxed) == (uint64_t)generation + 1 && !tn_way_ended(w);
 }
 
 static inline void tn_way_dries(struct tn_way *w, uint32_t generation, bool dry)

@@ -286,7 +286,7 @@ void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned en
 
 enum { BOTH_WAYS = 1 << TN_WAY_IN | 1 << TN_WAY_OUT };
 
-bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, struct tn_list *ready,
+bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready,
                    int (*again)(void *place, int fd, uint64_t key, unsigned ways))
 {
     int fd = (int)(uint32_t)key;
@@ -304,7 +304,7 @@ bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, struct tn
     else if (was)
         descriptor_unarmed(d);
     tn_tokenlock_unlock(&d->lock);
-    tn_io_event(cl, key, ways, 0, ready);
+    tn_io_event(cl, key, ways, ended, ready);
     return was && left == 0;
 }
 

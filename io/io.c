@@ -28,6 +28,19 @@ static ssize_t failed(int err)
     return -1;
 }
 
+/* A call that was to read has just said that it would block. Again, since what came meanwhile comes before the end. */
+static __attribute__((noinline)) bool shut(int fd, io_call *call, void *arg, const struct tn_request *rq, ssize_t *n)
+{
+    if (rq == NULL || !sys_shut(fd, rq)) {
+        errno = EAGAIN;
+        return false;
+    }
+    *n = attempt(fd, call, arg);
+    if (*n < 0 && would_block())
+        *n = sys_shut_says(rq);
+    return true;
+}
+
 int io_pause(tn_time until, tn_token *token)
 {
     if (tn_self() != NULL)
@@ -59,11 +72,13 @@ static int thread_wait(struct tn_way *w, int fd, unsigned way, uint32_t generati
 }
 
 static __attribute__((noinline)) ssize_t thread_do(struct tn_way *w, int fd, unsigned way, io_call *call, void *arg,
-                                                   tn_time deadline, tn_token *token)
+                                                   const struct tn_request *rq, tn_time deadline, tn_token *token)
 {
     uint32_t generation = tn_way_generation(w);
     ssize_t n;
-    while ((n = attempt(fd, call, arg)) < 0 && would_block()) {
+    for (bool again = false; (n = attempt(fd, call, arg)) < 0 && would_block(); again = true) {
+        if (again && way == TN_WAY_IN && shut(fd, call, arg, rq, &n)) /* else it would find it ready for ever */
+            return n;
         int rc = thread_wait(w, fd, way, generation, deadline, token);
         if (rc != 0)
             return failed(rc);
@@ -135,20 +150,23 @@ static inline ssize_t turn_done(struct tn_way *w, uint32_t generation, ssize_t n
 
 /* By the fibre whose turn it is, and that has begun: the call. False: it would have blocked. */
 static inline bool turn_call(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call,
-                             void *arg, size_t asked, ssize_t *n)
+                             void *arg, const struct tn_request *rq, size_t asked, ssize_t *n)
 {
     bool armed = descriptor_armed(d);
     *n = attempt(fd, call, arg);
     tn_way_dries(&d->way[way], generation, armed && *n > 0 && (size_t)*n < asked);
     if (*n >= 0 && !armed)
         descriptor_arm_early(d, fd, way, generation);
-    return *n >= 0 || !would_block();
+    if (*n >= 0 || !would_block())
+        return true;
+    bool may = way == TN_WAY_IN && asked == 0 && (!armed || tn_way_ended(&d->way[way])); /* TCP says it itself */
+    return may && shut(fd, call, arg, rq, n);
 }
 
 /* By the fibre whose turn it is; `dry`: the call would block. Only one that wants bytes waits because the last one
  * has taken all there was: others do not block for that. */
 static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call, void *arg,
-                       size_t asked, bool dry, tn_time deadline, tn_token *token)
+                       const struct tn_request *rq, size_t asked, bool dry, tn_time deadline, tn_token *token)
 {
     struct tn_way *w = &d->way[way];
     for (bool waits = dry || (asked != 0 && tn_way_dry(w, generation)), called = dry, late = false;; waits = true) {
@@ -163,7 +181,7 @@ static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t gene
         ssize_t n;
         if (!tn_way_begin(w, generation))
             return failed(ECANCELED);
-        bool over = turn_call(d, fd, way, generation, call, arg, asked, &n);
+        bool over = turn_call(d, fd, way, generation, call, arg, rq, asked, &n);
         tn_way_called(w);
         if (over)
             return n;
@@ -195,12 +213,11 @@ static __attribute__((noinline)) ssize_t file_do(int fd, io_call *call, void *ar
     return rc == 0 ? b.n : failed(rc);
 }
 
-/* May the call have what was received before it? `asked`: by TCP. */
+/* May the call have what was received before it? By TCP alone; `asked`: so many bytes. */
 static bool comes_ahead(enum io_kind kind, const struct tn_request *rq, size_t asked)
 {
-    return asked != 0 || (rq->kind == TN_REQUEST_ACCEPT && rq->data == NULL) ||
-           (rq->kind == TN_REQUEST_RECV && rq->flags == 0 &&
-            kind == IO_STREAM); /* nothing, when something is there */
+    bool bytes = rq->kind == TN_REQUEST_RECV && rq->flags == 0; /* nothing, when something is there */
+    return asked != 0 || (kind == IO_STREAM && ((rq->kind == TN_REQUEST_ACCEPT && rq->data == NULL) || bytes));
 }
 
 ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request *rq, size_t asked, tn_time deadline,
@@ -214,7 +231,7 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
         return file_do(fd, call, arg);
     struct worker *self = tn_self();
     if (self == NULL)
-        return thread_do(&d->way[way], fd, way, call, arg, deadline, token);
+        return thread_do(&d->way[way], fd, way, call, arg, rq, deadline, token);
     uint32_t generation = tn_way_generation(&d->way[way]);
     struct cluster *cl = cluster_of(self->pub.cluster);
     if (!descriptor_owned(d, cl->rt))
@@ -222,10 +239,10 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
     if (way == TN_WAY_IN && (poller_calls(cl) & TN_CALLS_YIELD) != 0)
         tn_yield();
     ssize_t n = -1;
-    bool dry = false, asks = rq != NULL && binding_poller->perform != NULL;
+    bool dry = false, asks = rq != NULL && rq->kind != TN_REQUEST_NOTHING && binding_poller->perform != NULL;
     asked = kind == IO_STREAM ? asked : 0;
     if (!asks && (asked == 0 || !tn_way_dry(&d->way[way], generation)) && tn_way_try(&d->way[way], generation)) {
-        if (turn_call(d, fd, way, generation, call, arg, asked, &n))
+        if (turn_call(d, fd, way, generation, call, arg, rq, asked, &n))
             return turn_done(&d->way[way], generation, n);
         tn_way_called(&d->way[way]);
         dry = true;
@@ -241,7 +258,7 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
         n = request_do(&d->way[way], generation, rq, deadline, token);
     }
     if (n < 0 && (would_block() || errno == EALREADY || errno == EINPROGRESS))
-        n = turn_do(d, fd, way, generation, call, arg, asked, dry, deadline, token);
+        n = turn_do(d, fd, way, generation, call, arg, rq, asked, dry, deadline, token);
     int err = errno;
     turn_pass(&d->way[way], generation);
     errno = err;

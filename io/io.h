@@ -51,5 +51,9 @@ int io_close(int fd, int (*close)(int fd));
 enum io_kind sys_kind(int fd);
 bool sys_exists(int fd);
 bool sys_ready(int fd, unsigned way, tn_time until);
+/* Is its receiving side shut down? Behind the datagrams that had come the system says EAGAIN for ever then to who does not block, and to
+ * who does what the other one returns. */
+bool sys_shut(int fd, const struct tn_request *rq);
+ssize_t sys_shut_says(const struct tn_request *rq);
 
 #endif

@@ -33,7 +33,8 @@ enum tn_request_kind {
     TN_REQUEST_RECVMSG,
     TN_REQUEST_SENDMSG,
     TN_REQUEST_ACCEPT,
-    TN_REQUEST_CONNECT
+    TN_REQUEST_CONNECT,
+    TN_REQUEST_NOTHING /* one that a poller does not make */
 };
 
 /* By who asks, and all that is looked at where a call is made without a poller: */

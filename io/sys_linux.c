@@ -59,6 +59,17 @@ static ssize_t refused(int err)
     return -1;
 }
 
+bool sys_shut(int fd, const struct tn_request *rq)
+{
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+    return (rq->flags & MSG_ERRQUEUE) == 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLRDHUP) != 0;
+}
+
+ssize_t sys_shut_says(const struct tn_request *rq)
+{
+    return rq->kind == TN_REQUEST_ACCEPT ? refused(EINVAL) : 0;
+}
+
 /* ---- what transfers ---- */
 
 /* The arguments of all of them: as a poller makes the call (request.h), and as it is made here. */
@@ -71,9 +82,10 @@ static ssize_t transfer(int fd, unsigned way, io_call *call, struct transfer *t,
                         tn_token *token)
 {
     /* Vectors of nothing do nothing: io_uring would take, or send, an empty message. */
-    bool nothing = asked == 0 && (t->rq.kind == TN_REQUEST_READV || t->rq.kind == TN_REQUEST_WRITEV);
+    if (asked == 0 && (t->rq.kind == TN_REQUEST_READV || t->rq.kind == TN_REQUEST_WRITEV))
+        t->rq.kind = TN_REQUEST_NOTHING;
     t->rq.fd = fd;
-    return io_do(fd, way, call, t, nothing ? NULL : &t->rq, asked, deadline, token);
+    return io_do(fd, way, call, t, &t->rq, asked, deadline, token);
 }
 
 static ssize_t call_read(int fd, void *arg)

@@ -147,7 +147,7 @@ static inline void tn_epoll_tell(struct tn_epoll *e, uint64_t key, uint32_t what
     unsigned ended, ways = tn_epoll_ways(what, &ended);
     if (!e->level)
         tn_io_event(e->cl, key, ways, ended, ready);
-    else if (tn_io_unarmed(e->cl, key, ways, ready, tn_epoll_add_level))
+    else if (tn_io_unarmed(e->cl, key, ways, ended, ready, tn_epoll_add_level))
         atomic_fetch_sub_explicit(&e->armed, 1, memory_order_release); /* EP0 release: it is open */
 }
 

@@ -195,6 +195,8 @@ static void uring_prepare(struct io_uring_sqe *sqe, const struct tn_request *rq)
     case TN_REQUEST_CONNECT:
         io_uring_prep_connect(sqe, rq->fd, rq->data, (socklen_t)rq->n);
         break;
+    case TN_REQUEST_NOTHING:
+        break;
     }
 }
 
@@ -269,7 +271,7 @@ static void uring_tell(struct uring *r, const struct io_uring_cqe *cqe, struct t
     else if ((cqe->user_data & URING_TAGS) != URING_KEY)
         uring_received(r, cqe, ready);
     else if (over)
-        tn_io_unarmed(r->cl, uring_key(cqe->user_data), 3, ready, NULL);
+        tn_io_unarmed(r->cl, uring_key(cqe->user_data), 3, 0, ready, NULL);
     else {
         unsigned ended, ways = tn_epoll_ways((uint32_t)cqe->res, &ended);
         tn_io_event(r->cl, uring_key(cqe->user_data), ways, ended, ready);
