@@ -300,8 +300,10 @@ static void *forced(void *arg)
     atomic_store(&stop, false);
     for (int i = 0; i < 2; i++)
         CHECK_EQUAL(tn_spawn(&f[i], NULL, keeps_busy, NULL), 0);
-    nap_us(2000); /* the other worker has one of them, or both */
-    for (int i = 0; i < 2000 && mine("forced") < 5; i++) {
+    nap_us(2000); /* the other worker has one of them, or both; or its thread gets no processor, and is given time */
+    for (int i = 0; i < 20000 && mine("forced") < 5; i++) {
+        if (i > 500)
+            nap_us(500);
         for (int k = 0; k < 64; k++)
             CHECK_EQUAL(tn_spawn(NULL, NULL, nothing, NULL), 0);
         sched_yield();

@@ -182,8 +182,11 @@ static void test_beside_thieves(void)
     for (int s = 0; s < 3; s++) {
         struct tn_config c = with(4, specs[s]);
         uint64_t got[2] = {0};
-        CHECK_EQUAL(tn_run(&c, tree, got, NULL), 0);
-        if (counting() && !migration_forced()) {
+        bool told = counting() && !migration_forced();
+        for (int i = 0; i == 0 || (told && got[1] == 0 && i < 1000);
+             i++) /* none if no other worker gets a processor */
+            CHECK_EQUAL(tn_run(&c, tree, got, NULL), 0);
+        if (told) {
             CHECK(got[0] > 1000);
             CHECK(got[1] > 0);
         }

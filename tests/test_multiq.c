@@ -96,8 +96,9 @@ static void test_level(void)
 {
     static const int by_age[] = {0, 1, 2, 3, 4, 5, 6, 7}, by_priority[] = {4, 2, 6, 7, 0, 3, 1, 5};
     run(1, "multiq:queues=1:level=0", check_order, (void *)(uintptr_t)by_age);
-    run(1, "multiq:queues=1:level=1000000", check_order, (void *)(uintptr_t)by_priority);
-    run(1, "multiq:queues=1:level=1000000:buffer=1", check_order, (void *)(uintptr_t)by_priority);
+    /* A step is worth more time than a spawner may be stopped for. */
+    run(1, "multiq:queues=1:level=1000000000", check_order, (void *)(uintptr_t)by_priority);
+    run(1, "multiq:queues=1:level=1000000000:buffer=1", check_order, (void *)(uintptr_t)by_priority);
     run(1, "fifo:layout=global", check_order, (void *)(uintptr_t)by_age); /* which knows no priorities */
 }
 

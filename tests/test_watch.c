@@ -227,14 +227,13 @@ static void *keep_moving(void *arg)
 static void *hold_some(void *arg)
 {
     uint64_t before = counter(tn_cluster_self(), "asked");
-    for (tn_time limit = seconds(5); counter(tn_cluster_self(), "asked") == before && !past(limit);) {
+    while (counter(tn_cluster_self(), "asked") == before) { /* if never, the watchdog tells */
         tn_fibre *f[8];
         for (int i = 0; i < 8; i++)
             CHECK_EQUAL(tn_spawn(&f[i], NULL, keep_moving, NULL), 0);
         for (int i = 0; i < 8; i++)
             CHECK_EQUAL(tn_join(f[i], NULL), 0);
     }
-    CHECK(counter(tn_cluster_self(), "asked") != before);
     return arg;
 }
 
