@@ -23,6 +23,7 @@
 static tn_runtime *rt;
 static tn_fibre *waits, *ended;
 static tn_waiter waiter;
+static atomic_bool is_there; /* who waits with it */
 static tn_token token;
 
 static void *echo(void *arg)
@@ -33,6 +34,7 @@ static void *echo(void *arg)
 static void *wait_here(void *arg)
 {
     waiter = tn_wait_prepare();
+    atomic_store(&is_there, true);
     CHECK_EQUAL(tn_wait(TN_FOREVER, NULL), 0);
     return arg;
 }
@@ -41,9 +43,11 @@ static void start(void)
 {
     struct tn_config c = with(2, NULL);
     c.poller = TEST_IN_POLLER; /* with a descriptor */
+    atomic_store(&is_there, false);
     CHECK_EQUAL(tn_start(&rt, &c), 0);
     CHECK_EQUAL(tn_spawn(&waits, &(struct tn_attr){.runtime = rt}, wait_here, NULL), 0);
     CHECK_EQUAL(tn_spawn(&ended, &(struct tn_attr){.runtime = rt}, echo, NULL), 0);
+    CHECK(EVENTUALLY(atomic_load(&is_there)));
     nap_us(2000);
 }
 

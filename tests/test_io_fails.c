@@ -326,9 +326,13 @@ static void *one_round(void *arg)
     CHECK_EQUAL(bind(listens_at, (struct sockaddr *)&a, sizeof a), 0);
     CHECK_EQUAL(listen(listens_at, 8), 0);
     tn_fibre *f = start(is_client, 0);
-    int server = tn_accept_until(listens_at, NULL, NULL, in_ms(700), NULL), client = (int)end_of(f);
+    int server; /* again if this machine stood still for as long as that */
+    do
+        server = tn_accept_until(listens_at, NULL, NULL, in_ms(700), NULL);
+    while (server < 0 && errno == ETIMEDOUT && !atomic_load(&hit));
+    int told = errno, client = (int)end_of(f);
     if (server < 0)
-        CHECK(atomic_load(&hit) && (errno == wanted.error || errno == ETIMEDOUT));
+        CHECK(atomic_load(&hit) && (told == wanted.error || told == ETIMEDOUT));
     if (server >= 0 && client >= 0 && wanted.error != HALF) /* a short one tells that there is no more, of TCP */
         exchange(client, server);
     else {

@@ -43,13 +43,24 @@ static void *token_waits(void *t)
     return NULL;
 }
 
+/* Until a worker has parked once more; which is not counted in each build. */
+static uint64_t parked;
+
+static void until_parked(void)
+{
+    tn_cluster *cl = tn_cluster_first(rt);
+    nap_us(100);
+    CHECK(!counting() || EVENTUALLY(counter(cl, "park") > parked));
+    parked = counter(cl, "park");
+}
+
 static void until_ready(unsigned i)
 {
     while (atomic_load_explicit(&ping_ready, memory_order_acquire) == 0)
         nap_us(1);
     atomic_store_explicit(&ping_ready, 0, memory_order_relaxed);
     if (i % 2)
-        nap_us(100); /* and one half surely parked */
+        until_parked();
 }
 
 static void test_parked(void)
@@ -58,10 +69,11 @@ static void test_parked(void)
         struct tn_config c = with(workers, NULL);
         tn_fibre *f;
         c.idle = TN_IDLE_BLOCK;
+        parked = 0;
         CHECK_EQUAL(tn_start(&rt, &c), 0);
         for (unsigned i = 0; i < pings; i++) { /* spawn */
             if (i % 2)
-                nap_us(100);
+                until_parked();
             CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.runtime = rt}, echo, NULL), 0);
             CHECK_EQUAL(tn_join(f, NULL), 0);
         }
