@@ -74,7 +74,7 @@ class Mutants(unittest.TestCase):
             shutil.move(made, self.images[key])
         return self.images[key]
 
-    def says(self, checker: Path, row: dict[str, Any], seconds: int = 60) -> tuple[str, ...]:
+    def says(self, checker: Path, row: dict[str, Any], seconds: int = 600) -> tuple[str, ...]:
         """The verdict, how many executions, how many blocked, how many graphs that were not consistent; a search that
         repeats itself need not end."""
         budget = str(3 * row["executions"] + 10)

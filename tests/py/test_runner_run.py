@@ -407,7 +407,7 @@ class Options(TreeCase):
 
 def gone_soon(case: unittest.TestCase, pid: int) -> None:
     """The process has ended, or is a zombie that nobody has fetched yet."""
-    for _ in range(200):
+    for _ in range(2000):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
                 return
@@ -445,7 +445,7 @@ class CutShort(TreeCase):
             preexec_fn=default)
 
     def until(self, path: Path, lines: int = 1) -> None:
-        for _ in range(600):
+        for _ in range(6000):
             if path.exists() and len(path.read_text().splitlines()) >= lines:
                 return
             time.sleep(0.05)
@@ -458,7 +458,7 @@ class CutShort(TreeCase):
         self.until(self.tree / "bin/slow.pid")
         pid = int((self.tree / "bin/slow.pid").read_text())
         runner.send_signal(number)
-        said, _ = runner.communicate(timeout=60)
+        said, _ = runner.communicate(timeout=600)
         gone_soon(self, pid)
         return runner.returncode, said, len(self.rows())
 
@@ -493,7 +493,7 @@ class CutShort(TreeCase):
         self.assertIn("another runner is at work",
                       self.stops("--resume", str(self.out), out=False))
         (self.tree / "bin/go").touch()
-        runner.communicate(timeout=60)
+        runner.communicate(timeout=600)
         self.assertEqual(runner.returncode, 0)
 
     def test_full_disk_when_a_row_is_written(self) -> None:

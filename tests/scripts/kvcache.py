@@ -78,7 +78,7 @@ def library(server: Server) -> None:
         skipped.add("python3-pymemcache is not installed")
         return
     base = importlib.import_module("pymemcache.client.base")
-    c = base.Client(("127.0.0.1", server.port), timeout=20, default_noreply=False)
+    c = base.Client(("127.0.0.1", server.port), timeout=120, default_noreply=False)
     wanted("pymemcache: set, get", c.set("a", "1", expire=100) and c.get("a") == b"1" and c.get("none") is None)
     wanted("pymemcache: many", c.set_many({f"k{i}": "v" * i for i in range(300)}) == []
            and c.get_many([f"k{i}" for i in range(400)]) == {f"k{i}": b"v" * i for i in range(300)})
@@ -117,7 +117,7 @@ def tools(server: Server) -> None:
         if shutil.which(words[0]) is None:
             skipped.add(f"{words[0]} (libmemcached-tools) is not installed")
             continue
-        done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
         wanted(f"{' '.join(words)}: {done.returncode} {done.stdout[-600:]} {done.stderr[-600:]}",
                done.returncode == 0 and re.search(good, done.stdout))
         if words[0] == "memcaslap":
@@ -239,10 +239,10 @@ def impatient() -> None:
 
 def refuses() -> None:
     for words in (("--memory", "0"), ("--memory", "3"), ("--item", "1000"), ("--item", "x"), ("--memory", "4", "--item", "1048577")):
-        done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=120, check=False)
         wanted(f"{words}: {done.returncode} {done.stderr}", (done.returncode, len(done.stderr.splitlines())) == (2, 1))
     wanted(f"how much is enough: {done.stderr}", "5 MiB" in done.stderr)
-    done = subprocess.run([*program, "--help"], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([*program, "--help"], capture_output=True, text=True, timeout=120, check=False)
     wanted(f"the help says so before: {done.stdout}", "four times --item" in done.stdout)
 
 
