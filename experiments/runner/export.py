@@ -37,9 +37,10 @@ def gbench(folder: Path) -> dict[str, Any]:
         counted = [s for s in row["samples"] if not s.get("warmup")]
         for sample in counted:
             unit, value = sample["unit"], float(sample["value"])
+            rate = unit.endswith("/s")              # "1/s", "packets/s"
             if unit in _TO_NS:
                 time = value * _TO_NS[unit]
-            elif unit == "1/s" and value > 0:
+            elif rate and value > 0:
                 time = 1e9 / value
             else:
                 continue
@@ -49,7 +50,7 @@ def gbench(folder: Path) -> dict[str, Any]:
                      "repetitions": len(counted), "repetition_index": sample.get("rep", 0),
                      "threads": 1, "iterations": 1, "real_time": time, "cpu_time": time,
                      "time_unit": "ns"}
-            if unit == "1/s":
+            if rate:
                 entry["items_per_second"] = value
             out.append(entry)
     return {"context": {"date": env.get("captured"), "host_name": env.get("host"),

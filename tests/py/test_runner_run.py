@@ -365,6 +365,9 @@ class Options(TreeCase):
         entry = said["benchmarks"][0]
         self.assertAlmostEqual(entry["real_time"], 1e9 / 1100)
         self.assertEqual((entry["time_unit"], entry["run_type"]), ("ns", "iteration"))
+        rows = self.out / "rows.jsonl"
+        rows.write_text(rows.read_text().replace('"1/s"', '"packets/s"'))
+        self.assertEqual(export.gbench(self.out), said)
 
     def test_list(self) -> None:
         said = io.StringIO()
