@@ -75,9 +75,17 @@ static int choose_scheduler(struct cluster *cl, const char *spec)
             strncat(have, i != 0 ? ", " : "", sizeof have - strlen(have) - 1);
             strncat(have, all[i]->name, sizeof have - strlen(have) - 1);
         }
-        tn_message("tenter: no scheduler '%.*s' in this build, which has %s (more: meson setup -Dschedulers=…)%s%s%s",
-                   (int)name, spec, n != 0 ? have : "plug-ins only", nearest != NULL ? "; did you mean '" : "",
-                   nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+        const char *object = "";
+        if (memchr(spec, '/', name) != NULL)
+            object = "; plug-ins need one with -Dschedulers=…,plugin";
+        else if (name > 3 && memcmp(spec + name - 3, ".so", 3) == 0)
+            object = "; a plug-in is named by a path with a slash";
+        if (object[0] != '\0')
+            nearest = NULL;
+        tn_message(
+            "tenter: no scheduler '%.*s' in this build, which has %s (more: meson setup -Dschedulers=…)%s%s%s%s",
+            (int)name, spec, n != 0 ? have : "plug-ins only", object, nearest != NULL ? "; did you mean '" : "",
+            nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
         return EINVAL;
     }
     int rc = module_check(cl->sched);

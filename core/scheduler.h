@@ -104,6 +104,8 @@ static inline void tn_prefetch(struct tn_link *link)
 #define TN_OBSERVE 0
 #endif
 
+/* The worker `me` adds n to the i-th counter of its module's table. Who: that worker, or who holds its place (not ready() with
+ * me NULL: a plain thread counts nothing). */
 #if TN_OBSERVE
 #define TN_COUNT_ADD(me, i, n)                                                                                \
     atomic_store_explicit((_Atomic(uint64_t) *)&(me)->counts[i],                                              \

@@ -158,6 +158,9 @@ static void test_names(void)
         refused(a, "no scheduler 'fif'", "'fifo'");
     a.config.scheduler = "no such thing";
     refused(a, "no scheduler", "no such thing");
+    a.config.scheduler = "./my.so";
+    if (!build_has("plugin"))
+        refused(a, "no scheduler './my.so'", "plug-ins need one with -Dschedulers=…,plugin");
     a.config.scheduler = NULL;
     a.variable = "TENTER_SCHEDULER";
     a.value = "zzz:capacity=1";

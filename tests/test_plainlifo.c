@@ -99,14 +99,15 @@ static int try_spec(void *arg)
 
 static void test_bad_plugins(void)
 {
-    const char *const bad[] = {no_object, no_table, "/dev/null"};
-    for (int i = 0; i < 3; i++) {
+    const char *const bad[] = {no_object, no_table, "/dev/null", "plug.so"};
+    const char *const says[] = {"No such file", "-DTN_PLUGIN", "tenter:", "by a path with a slash"};
+    for (int i = 0; i < 4; i++) {
         char err[512];
         if (bad[i] == NULL)
             continue;
         int status = harness_child(try_spec, (void *)(uintptr_t)bad[i], err, sizeof err);
         bool good = CHECK(exited(status, EINVAL));
-        good = CHECK(strstr(err, "tenter:") != NULL) && good;
+        good = CHECK(strstr(err, says[i]) != NULL) && good;
         if (!good)
             harness_note("%s: status %x, message: %s", bad[i], (unsigned)status, err);
     }

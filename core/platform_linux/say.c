@@ -52,7 +52,12 @@ const void *tn_plugin(const char *path, const char *symbol)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays open: its code may run until the process ends */
     const void *table = handle != NULL ? dlsym(handle, symbol) : NULL;
-    if (table == NULL)
+    if (handle == NULL)
         tn_message("tenter: %s", dlerror());
+    else if (table == NULL)
+        tn_message(
+            "tenter: %s: no scheduler module: it has no %s, which TN_SCHEDULER makes where it is compiled with "
+            "-DTN_PLUGIN (docs/modules.md)",
+            path, symbol);
     return table;
 }
