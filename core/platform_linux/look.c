@@ -76,6 +76,18 @@ static void stop_here(int signal, siginfo_t *info, void *context)
     errno = kept;
 }
 
+/* In parts, of which each is waited for anew: where the whole process, or the machine, stood still meanwhile, all but one of
+ * them are still to come, and whoever was kept from answering by that still does. */
+static void wait_patiently(struct tn_stopped *list, tn_time patience)
+{
+    enum { PARTS = 8 };
+    unsigned parts = 0;
+    for (struct tn_stopped *s = list; s != NULL; s = s->next)
+        while (parts < PARTS &&
+               atomic_load_explicit(&s->state, memory_order_relaxed) == TN_STOP_ASKED) /* relaxed: ST0 comes behind */
+            parts += tn_park(&s->state, TN_STOP_ASKED, tn_now() + patience / PARTS) == ETIMEDOUT;
+}
+
 void tn_threads_stop(struct tn_stopped *list, tn_time patience)
 {
     struct sigaction stop = {.sa_sigaction = stop_here, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
@@ -85,7 +97,8 @@ void tn_threads_stop(struct tn_stopped *list, tn_time patience)
     for (struct tn_stopped *s = list; s != NULL; s = s->next)
         if (syscall(SYS_tgkill, getpid(), s->thread, STOP_SIGNAL) != 0)
             atomic_store_explicit(&s->state, TN_STOP_NO, memory_order_relaxed); /* relaxed: it is not there */
-    tn_stopping_await(list, tn_now() + patience);
+    wait_patiently(list, patience);
+    tn_stopping_await(list, tn_now());
 }
 
 void tn_threads_go(struct tn_stopped *list)
