@@ -282,7 +282,8 @@ enum { HARD_EVERY = 64, IN_VAIN = 256 };
 
 static inline void yield(struct worker *w, bool hard)
 {
-    struct fibre *next = next_of_yield(w, hard);
+    enum after how = hard ? AFTER_READY : AFTER_YIELD;
+    struct fibre *next = next_of_yield(w, hard, &how);
     if (hard)
         COUNT(w, COUNT_YIELD_HARD);
     /* Work of others counts before spinning on one's own yields (003 §4.4.4). What else was taken, and so was nowhere for
@@ -295,7 +296,7 @@ static inline void yield(struct worker *w, bool hard)
             yield_thread(); /* what this fibre waits for may need this very processor */
         return;
     }
-    stop_current(w, next, hard ? AFTER_READY : AFTER_YIELD, hard ? TN_YIELDED_HARD : TN_YIELDED, false);
+    stop_current(w, next, how, hard ? TN_YIELDED_HARD : TN_YIELDED, false);
 }
 
 TN_API __attribute__((noinline, flatten)) void tn_yield(void)

@@ -166,6 +166,7 @@ enum { DUE_NOW = 0 };
 enum after {
     AFTER_NOTHING,
     AFTER_YIELD,
+    AFTER_PASS, /* a yield whose fibre the module has already */
     AFTER_READY,
     AFTER_SUSPEND,
     AFTER_EXIT,

@@ -21,6 +21,8 @@ int module_check(const struct tn_scheduler *s)
                   {"next", s->next != NULL},
                   {"may_have_work", s->may_have_work != NULL},
                   {"drain", s->drain != NULL},
+                  {"pass", s->pass != NULL || s->passed == NULL},
+                  {"passed", s->passed != NULL || s->pass == NULL},
                   {"knobs", s->n_knobs == 0 || s->knobs != NULL},
                   {"counters", s->n_counters == 0 || s->counters != NULL}};
     char line[160] = "is refused, its table lacks";

@@ -222,6 +222,14 @@ struct tn_scheduler {
      * For a module in which a yield chooses otherwise than a wait does (003 §4.4.4). */
     struct tn_fibre *(*next_of_yield)(struct tn_worker *me, bool fair);
 
+    /* A soft yield in one step: take `f`, which runs on me, as ready() would, and return whom next_of_yield() would choose.
+     * f still runs: nobody may get at it before passed(), which is called right after the switch, on the stack of who
+     * runs next; a lock may be held until then. There must be as much for others to find as before, all the time: nobody is
+     * told of it. NULL: f is not taken; next_of_yield() and ready() do it. Not called with fair ones. Left out, both: the
+     * same. Pair: pass/passed. */
+    struct tn_fibre *(*pass)(struct tn_worker *me, struct tn_fibre *f);
+    void (*passed)(struct tn_worker *me);
+
     /* `f`, which runs on me, goes on in `stage` (tn_stage): note that. 0: it stops, and is then handed to ready() as
      * TN_STAGED. TN_RUN_NOW: it goes on at once. EINVAL: there is no such stage. Left out: stages mean nothing. */
     int (*stage)(struct tn_worker *me, struct tn_fibre *f, unsigned stage);

@@ -150,7 +150,10 @@ static __attribute__((noinline)) void after_any(struct worker *w, enum after wha
 static inline void after_switch(struct worker *w)
 {
     enum after what = w->after;
-    if (what == AFTER_YIELD) {
+    const struct tn_scheduler *sched = TN_SCHED(cluster_of(w->pub.cluster));
+    if (what == AFTER_PASS && sched->pass != NULL) { /* where the build knows the module: else no code for it */
+        sched->passed(&w->pub);
+    } else if (what == AFTER_YIELD) {
         make_ready_here(w, w->after_fibre, TN_YIELDED);
     } else if (what == AFTER_SUSPEND) {
         if (!w->after_commit(w->after_fibre, w->after_arg))
@@ -267,12 +270,19 @@ static inline struct fibre *next_fibre(struct worker *w, bool fair)
     return before_next(w, &fair) ? chosen(w, TN_SCHED(cluster_of(w->pub.cluster))->next, fair) : NULL;
 }
 
-/* The same for one that yields; NULL: it goes on. */
-static inline struct fibre *next_of_yield(struct worker *w, bool fair)
+/* The same for one that yields; NULL: it goes on. `how`: AFTER_PASS where the module has it already. */
+static inline struct fibre *next_of_yield(struct worker *w, bool fair, enum after *how)
 {
     if (!before_next(w, &fair))
         return NULL;
     const struct tn_scheduler *sched = TN_SCHED(cluster_of(w->pub.cluster));
+    if (!TN_FORCE_MIGRATION && !fair && sched->pass != NULL) {
+        struct fibre *f = fibre_of(sched->pass(&w->pub, &w->current->pub));
+        if (f != NULL) {
+            *how = AFTER_PASS;
+            return f;
+        }
+    }
     return chosen(w, sched->next_of_yield != NULL ? sched->next_of_yield : sched->next, fair);
 }
 

@@ -239,6 +239,15 @@ static inline struct stub_fibre *stub_yield(struct stub_worker *me, struct stub_
     for (unsigned attempt = 0; fair && (victim = stub_victim(me, attempt)) != NULL; attempt++)
         if (stub_steal(me, victim) != 0)
             break; /* steal_in_passing() */
+    struct tn_fibre *to = !fair && stub_sched->pass != NULL ? stub_sched->pass(&me->pub, &f->pub) : NULL;
+    if (to != NULL) {
+        struct stub_fibre *passed_to = stub_ran(me, to);
+        assert(!f->ready);
+        f->ready = true; /* whoever gets at it before takes one that is not ready */
+        f->made++;
+        stub_sched->passed(&me->pub);
+        return passed_to;
+    }
     struct tn_fibre *(*next)(struct tn_worker *, bool) =
         stub_sched->next_of_yield != NULL ? stub_sched->next_of_yield : stub_sched->next;
     struct stub_fibre *other = stub_ran(me, next(&me->pub, fair));

@@ -157,7 +157,7 @@ static void test_refused(void)
     check_told(start, MANY_COUNTERS, EINVAL,
                "scheduler 'stateful' is refused, it has more than TN_MODULE_COUNTERS_MAX");
     check_told(start, MANY_KNOBS, EINVAL, "scheduler 'stateful' is refused, it has more than TN_KNOBS_MAX");
-    check_told(start, LACKS, EINVAL, "scheduler 'stateful' is refused, its table lacks .drain");
+    check_told(start, LACKS, EINVAL, "scheduler 'stateful' is refused, its table lacks .drain, .pass");
     check_told(start, INIT, EINVAL, "scheduler 'stateful' is refused, its cluster_init");
     check_told(start, HUGE_STATE, EINVAL, "scheduler 'stateful' is refused, its fibre_size");
 }

@@ -31,6 +31,11 @@ void test_list(void)
     for (int i = 0; i < 6; i++)
         CU_ASSERT(tn_list_pop_front(&b) == &items[i].link && items[i].link.next == NULL && tn_list_valid(&b));
     CU_ASSERT(tn_list_empty(&b));
+    tn_list_push_back(&b, &items[0].link); /* goes round: 0, 1 0, 2 1 */
+    CU_ASSERT(tn_list_rotate(&b, &items[1].link) == &items[0].link && b.count == 1 && tn_list_valid(&b));
+    tn_list_push_back(&b, &items[0].link);
+    CU_ASSERT(tn_list_rotate(&b, &items[2].link) == &items[1].link && b.count == 2 && tn_list_valid(&b));
+    CU_ASSERT(tn_list_pop_front(&b) == &items[0].link && tn_list_pop_front(&b) == &items[2].link);
     for (int i = 0; i < 3; i++)
         tn_list_push_back(&b, &items[i].link);
     items[2].link.next = &items[0].link;

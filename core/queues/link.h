@@ -71,6 +71,19 @@ static inline void tn_list_push_front(struct tn_list *list, struct tn_link *link
     list->count++;
 }
 
+/* Pops the front of a list that is not empty, and pushes `link` at its back. */
+static inline struct tn_link *tn_list_rotate(struct tn_list *list, struct tn_link *link)
+{
+    struct tn_link *front = list->head;
+
+    link->next = NULL;
+    list->tail->next = link; /* of one alone: front->next */
+    list->tail = link;
+    list->head = front->next;
+    front->next = NULL;
+    return front;
+}
+
 /* NULL when the list is empty. */
 static inline struct tn_link *tn_list_pop_front(struct tn_list *list)
 {

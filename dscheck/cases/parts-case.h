@@ -14,6 +14,7 @@
  * HOME      Fibres are woken for a worker that is busy for ever; another one needs them.
  * CHILD     A fibre spawns another one, which the module may run first; the other worker needs whoever is left.
  * YIELDERS  A worker has three fibres, a fourth one comes in: all wait by yielding until the first one has run.
+ * PASS      Three fibres take turns by yielding softly on one worker; the other one takes what it can get of them.
  * FETCH     One has made a fibre ready, makes another one ready and is busy for ever; the other one, who sleeps, needs both.
  * FORCED    One is made to steal two of three fibres, and is busy for ever with the first; a third worker needs two.
  * OWNER     A fibre is woken for the worker that it was spawned on, who is busy for ever; another one needs it.
@@ -192,6 +193,13 @@ static inline void yielders(struct stub_worker *me)
         id, 1, PARTS_KNOBS(settings),                                                                             \
         (stub_ready(W0, F(0), TN_SPAWNED), stub_ready(W0, F(1), TN_SPAWNED), stub_ready(W0, F(2), TN_SPAWNED)), , \
         yielders(W0), stub_ready(NULL, F(3), TN_WOKEN), )                                                         \
+    CASE_MAIN(prepare, check, thread0, thread1)
+
+#define PARTS_PASS(id, settings, after)                                                                            \
+    PARTS_MAIN(id, 2, PARTS_KNOBS(settings),                                                                       \
+               (stub_ready(W0, F(1), TN_YIELDED), stub_ready(W0, F(2), TN_YIELDED), stub_steal(W1, W0), hours(1)), \
+               after, stub_yield(W0, stub_yield(W0, F(0))),                                                        \
+               (stub_steal(W1, W0), stub_next(W1, false), hours(1), stub_steal(W1, W0), stub_next(W1, false)), )   \
     CASE_MAIN(prepare, check, thread0, thread1)
 
 #define PARTS_PREFER(id, settings)                                                                                \

@@ -59,6 +59,12 @@ static inline void tn_biased_leave(struct tn_biased *b, uint32_t outside)
     atomic_store_explicit(&b->seq, outside + 2, memory_order_release); /* E0 release */
 }
 
+/* Owner only, inside: what its enter returned, for who leaves on another stack. */
+static inline uint32_t tn_biased_entered(struct tn_biased *b)
+{
+    return atomic_load_explicit(&b->seq, memory_order_relaxed) - 1; /* relaxed: own variable */
+}
+
 /* Any thread but the owner. False: another thief is there, or the owner stayed inside for `patience` spins (its
  * thread may have lost its processor in there). */
 static inline bool tn_biased_revoke(struct tn_biased *b, unsigned patience)

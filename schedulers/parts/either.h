@@ -56,6 +56,11 @@ static struct tn_fibre *either_next(struct tn_worker *me, bool fair)
     return __builtin_expect(local_way(me) != WAY_PLAIN, 0) ? other_next(me, fair) : local_next(me, fair);
 }
 
+static struct tn_fibre *either_pass(struct tn_worker *me, struct tn_fibre *f)
+{
+    return __builtin_expect(local_way(me) != WAY_PLAIN, 0) ? NULL : local_pass(me, f);
+}
+
 static struct tn_worker *either_victim(struct tn_worker *me, unsigned attempt)
 {
     return LOCAL_LAYOUT(me->cluster) == LAYOUT_GLOBAL ? NULL : local_victim(me, attempt);
@@ -188,6 +193,8 @@ static void either_drain(struct tn_cluster *cl, struct tn_list *out)
         .ready = either_ready,                                          \
         .ready_n = either_ready_n,                                      \
         .next = either_next,                                            \
+        .pass = either_pass,                                            \
+        .passed = local_passed,                                         \
         .steal = local_steal,                                           \
         .victim = either_victim,                                        \
         .may_have_work = either_may_have_work,                          \

@@ -18,7 +18,7 @@
  * where every yield is hard, local work must not starve either.
  *
  * Private part and soft yields are guarded by the owner-biased lock (biased.h): their owner uses no atomic
- * read-modify-write. When the private part is full, its older half goes to open; while a worker is idle, everything
+ * read-modify-write. It holds the lock over the switch from one soft yielder to the next (local_pass). When the private part is full, its older half goes to open; while a worker is idle, everything
  * that becomes ready does. A thief that sees two or more fibres held sets `asked`, which the owner answers at its
  * next scheduling point or spawn; if the owner has not moved for HOG_NS, a thief takes them itself, and the next
  * CAUGHT ones are shown at once while anybody searches. A single held fibre of an owner that moves is left to it:
@@ -264,6 +264,33 @@ static __attribute__((noinline)) struct tn_link *local_shared(struct tn_worker *
         TN_COUNT_ADD(me, LOCAL_SHARED, 1);
     }
     return f;
+}
+
+/* ---- a soft yield where only others wait that have yielded softly: they go round, in one visit of the lock ---- */
+
+/* It is held until local_passed(), over the switch: f is in the list, but nobody may take it before it has been saved. As
+ * many are held afterwards as before, and by whom is all the same: there is nothing to publish. */
+static inline struct tn_fibre *local_pass(struct tn_worker *me, struct tn_fibre *f)
+{
+    struct local_worker *l = local_of(me);
+    /* relaxed: a hint */
+    if (__builtin_expect(atomic_load_explicit(&l->asked, memory_order_relaxed) != 0 || OPEN(length)(l->open) != 0, 0))
+        return NULL;
+    uint32_t turn = tn_biased_enter(&l->lock);
+    if (__builtin_expect(l->soft.head == NULL || l->head != l->tail, 0)) {
+        tn_biased_leave(&l->lock, turn);
+        return NULL;
+    }
+    l->since_soft = 0;
+    struct tn_link *next = tn_list_rotate(&l->soft, &f->link);
+    tn_prefetch(l->soft.head); /* its stack has the time until that one stops to come into the cache */
+    return tn_fibre_of(next);
+}
+
+static inline void local_passed(struct tn_worker *me)
+{
+    struct tn_biased *lock = &local_of(me)->lock;
+    tn_biased_leave(lock, tn_biased_entered(lock));
 }
 
 static inline struct tn_fibre *local_next(struct tn_worker *me, bool fair)

@@ -23,8 +23,12 @@
 #ifndef INIT
 #define INIT 0
 #endif
-#ifndef DRAIN
-#define DRAIN stateful_drain
+#ifdef LACKS
+#define DRAIN  NULL
+#define PASSED stateful_passed /* of a pair */
+#else
+#define DRAIN  stateful_drain
+#define PASSED NULL
 #endif
 
 struct state {
@@ -78,6 +82,11 @@ static __attribute__((unused)) void stateful_drain(struct tn_cluster *cl, struct
     tn_locked_queue_pop_n(cl->sched, SIZE_MAX, out);
 }
 
+static __attribute__((unused)) void stateful_passed(struct tn_worker *me)
+{
+    (void)me;
+}
+
 #define ROW(x)                                                   \
     {                                                            \
         "count_" #x, "how often a fibre became ready, times " #x \
@@ -101,6 +110,7 @@ TN_SCHEDULER(stateful) = {
     .cluster_init = stateful_init,
     .ready = stateful_ready,
     .next = stateful_next,
+    .passed = PASSED,
     .may_have_work = stateful_may_have_work,
     .drain = DRAIN,
 };
