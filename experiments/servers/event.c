@@ -210,10 +210,13 @@ static void copies(struct bench *b, struct loop *loops, int n)
     pid_t *children = calloc((size_t)n, sizeof *children), parent = getpid();
     sigset_t ends;
     int signal;
+    struct sigaction quiet = {.sa_handler = SIG_DFL,
+                              .sa_flags = SA_NOCLDSTOP}; /* who is only stopped has not ended */
     if (children == NULL)
         bench_die(b, BENCH_INTERNAL, "no memory");
     sigemptyset(&ends);
     sigaddset(&ends, SIGCHLD);
+    sigaction(SIGCHLD, &quiet, NULL);
     sigprocmask(SIG_BLOCK, &ends, NULL);
     for (int i = 0; i < n; i++) {
         children[i] = fork();

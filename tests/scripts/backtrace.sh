@@ -7,7 +7,7 @@
 #     backtrace.sh PROGRAM
 set -eu
 command -v gdb >/dev/null || { echo "backtrace: no gdb: skipped"; exit 77; }
-out=$(gdb -batch -nx -ex 'break stop_here' -ex run -ex 'echo RUNNING\n' -ex bt \
+out=$(gdb -batch -nx -ex 'handle SIGCONT nostop noprint' -ex 'break stop_here' -ex run -ex 'echo RUNNING\n' -ex bt \
     -ex 'set $context = *(long *)((char *)parked + 8)' -ex 'set $rbp = *(long *)($context + 8)' \
     -ex 'set $rsp = $context + 24' -ex 'set $rip = *(long *)($context + 16)' -ex 'echo PARKED\n' -ex bt "$1" 2>&1)
 case $out in

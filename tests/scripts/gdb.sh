@@ -16,7 +16,7 @@ fail() { cat "$out"; echo "gdb: $what: $1"; exit 1; }
 
 # look COMMAND...: what gdb says of the fibres, between marks.
 look() {
-    gdb -batch -nx -ex 'set pagination off' -ex "source $script" "$@" \
+    gdb -batch -nx -ex 'set pagination off' -ex 'handle SIGCONT nostop noprint' -ex "source $script" "$@" \
         -ex 'echo \n[list]\n' -ex 'info fibres' \
         -ex 'echo \n[all]\n' -ex 'fibre apply all bt' \
         -ex 'echo \n[two]\n' -ex 'fibre apply 1 2 bt 1' \
