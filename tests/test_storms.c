@@ -50,7 +50,12 @@ int __wrap_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn
     return fails() ? EAGAIN : __real_pthread_create(out, attr, fn, arg);
 }
 
-enum { CROWD = 150, MOST_SITES = 400 };
+enum {
+    CROWD = 60,
+    MOST_SITES = 400,
+    ONE_BY_ONE = 30 /* then they are stacks, most of them */,
+    PATIENCE_S = 60 /* for each module */
+};
 
 static atomic_uint ended, wrong;
 static tn_cluster *other;
@@ -95,14 +100,14 @@ static void *works(void *arg)
     tn_cluster *mine = tn_cluster_self();
     said(tn_cluster_create(rt, c, &other), ENOMEM, EAGAIN);
     for (uintptr_t i = 0; i < CROWD; i++) {
-        struct tn_attr attr = {.stack = i % 17 == 0 ? 100000 : 0,
+        struct tn_attr attr = {.stack = i % 31 == 30 ? 100000 : 0,
                                .priority = (int)(i % 3) - 1,
                                .background = i % 13 == 0,
                                .full = i % 2 ? TN_FULL_OVERFLOW : TN_FULL_REFUSE};
         begun += said(tn_spawn(NULL, &attr, member, (void *)i), EAGAIN, ENOMEM) == 0;
-        if (i % 50 == 10)
+        if (i % 50 == 5)
             said(tn_workers_add(mine, 1), EAGAIN, ENOMEM);
-        if (i % 50 == 40)
+        if (i % 50 == 30)
             said(tn_workers_remove(mine, 1), EAGAIN, EINVAL);
     }
     while (atomic_load(&ended) != begun)
@@ -138,11 +143,12 @@ static void test_failures(void)
 {
     for (int i = 0; i < n_specs; i++) {
         int k = 0;
+        harness_watchdog(PATIENCE_S);
         struct tn_config c = config_of(i);
         CHECK_EQUAL(tn_start(&rt, &c), 0); /* what the first one brings along */
         CHECK_EQUAL(tn_stop(rt), 0);
         while (k < MOST_SITES && one_fails(i, k))
-            k++;
+            k += k < ONE_BY_ONE ? 1 : 7;
         if (!CHECK(k >= 10)) /* a cluster, a worker, stacks and a thread of the pool at least */
             harness_note("%s: only %d", specs[i], k);
     }
@@ -228,6 +234,7 @@ static void test_fork(void)
     for (int i = 0; i < n_specs; i++) {
         struct tn_config c = config_of(i);
         tn_fibre *f[BUSY], *forking;
+        harness_watchdog(PATIENCE_S);
         atomic_store(&enough, false);
         atomic_store(&turns, 0);
         CHECK_EQUAL(tn_start(&rt, &c), 0);
