@@ -107,7 +107,7 @@ def library(server: Server) -> None:
 def tools(server: Server) -> None:
     """libmemcached's."""
     at = f"127.0.0.1:{server.port}"
-    for words, good in ((["memccapable", "-a", "-h", "127.0.0.1", "-p", str(server.port)], "All tests passed"),
+    for words, good in ((["memccapable", "-a", "-t", "60", "-h", "127.0.0.1", "-p", str(server.port)], "All tests passed"),
                         (["memcping", f"--servers={at}"], ""),
                         (["memcstat", f"--servers={at}"], "limit_maxbytes: 67108864"),
                         (["memcslap", f"--servers={at}", "--concurrency=8", "--execute-number=300", "--test=set"], "to load data|Time"),
