@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "io.h"
+#include "rest.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -67,6 +68,12 @@ bool sys_shut(int fd, const struct tn_request *rq)
 
 ssize_t sys_shut_says(const struct tn_request *rq)
 {
+    if (rq->kind == TN_REQUEST_RECVMSG) {
+        struct msghdr *m = rq->data;
+        m->msg_namelen = 0;
+        m->msg_controllen = 0;
+        m->msg_flags = rq->flags & MSG_CMSG_CLOEXEC; /* as the system has it */
+    }
     return rq->kind == TN_REQUEST_ACCEPT ? refused(EINVAL) : 0;
 }
 
@@ -175,39 +182,63 @@ static bool wants_all(int fd, int flags)
            getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
-/* What is missing behind `had` bytes, call by call. What ends it and is not the connection's fault the next call is told; an
+static ssize_t call_recvmsg(int fd, void *arg)
+{
+    struct tn_request *rq = arg;
+    return recvmsg(fd, rq->data, rq->flags | MSG_DONTWAIT);
+}
+
+static ssize_t recvmsg_some(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
+{
+    struct transfer t = {{.kind = TN_REQUEST_RECVMSG, .data = message, .flags = flags & ~MSG_DONTWAIT}, 0};
+    size_t asked = flags == 0 && message != NULL ? bytes_of(message->msg_iov, message->msg_iovlen) : 0;
+    return transfer(fd, TN_WAY_IN, call_recvmsg, &t, asked, deadline, token);
+}
+
+/* What is missing of it behind `got` bytes, call by call. What ends it and is not the connection's fault the next call is told; an
  * error is told at once, since the kernel says it only once. */
-static ssize_t recv_rest(int fd, const struct iovec *v, size_t vectors_, size_t had, int flags, tn_time deadline,
+static ssize_t recv_rest(int fd, struct msghdr *message, size_t controls, size_t got, int flags, tn_time deadline,
                          tn_token *token)
 {
-    size_t skip = had, sum = had;
-    for (size_t i = 0; i < vectors_; skip -= skip < v[i].iov_len ? skip : v[i].iov_len, i++)
-        for (size_t at = skip < v[i].iov_len ? skip : v[i].iov_len; at < v[i].iov_len;) {
-            ssize_t n = recv_some(fd, (char *)v[i].iov_base + at, v[i].iov_len - at, flags, deadline, token);
-            if (n < 0 && errno != ETIMEDOUT && errno != ECANCELED && errno != ENOMEM)
-                return -1;
-            if (n <= 0)
-                return (ssize_t)sum;
-            at += (size_t)n;
-            sum += (size_t)n;
-        }
-    return (ssize_t)sum;
+    size_t all = bytes_of(message->msg_iov, message->msg_iovlen);
+    while (got < all && !has_descriptors(message)) {
+        struct iovec v[RESTS];
+        struct msghdr m = {.msg_iov = v,
+                           .msg_iovlen = rest_of(message, got, v),
+                           .msg_control = message->msg_control,
+                           .msg_controllen = controls};
+        ssize_t n = recvmsg_some(fd, &m, flags, deadline, token);
+        if (n < 0 && errno != ETIMEDOUT && errno != ECANCELED && errno != ENOMEM)
+            return -1;
+        if (n <= 0)
+            break;
+        message->msg_controllen = m.msg_controllen;
+        message->msg_flags = m.msg_flags;
+        got += (size_t)n;
+    }
+    return (ssize_t)got;
+}
+
+TN_API ssize_t tn_recvmsg_until(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
+{
+    bool all = __builtin_expect(flags & MSG_WAITALL, 0) && wants_all(fd, flags);
+    size_t controls = all && message != NULL ? message->msg_controllen : 0;
+    ssize_t got = recvmsg_some(fd, message, flags & ~MSG_WAITALL, deadline, token);
+    return all && got > 0 ? recv_rest(fd, message, controls, (size_t)got, flags & ~MSG_WAITALL, deadline, token)
+                          : got;
 }
 
 static __attribute__((noinline)) ssize_t recv_all(int fd, void *to, size_t n, int flags, tn_time deadline,
                                                   tn_token *token)
 {
     struct iovec v = {to, n};
-    flags &= ~MSG_WAITALL;
-    ssize_t got = recv_some(fd, to, n, flags, deadline, token);
-    return got > 0 && (size_t)got < n ? recv_rest(fd, &v, 1, (size_t)got, flags, deadline, token) : got;
+    return tn_recvmsg_until(fd, &(struct msghdr){.msg_iov = &v, .msg_iovlen = 1}, flags, deadline, token);
 }
 
 TN_API ssize_t tn_recv_until(int fd, void *to, size_t n, int flags, tn_time deadline, tn_token *token)
 {
-    return __builtin_expect(flags & MSG_WAITALL, 0) && wants_all(fd, flags)
-               ? recv_all(fd, to, n, flags, deadline, token)
-               : recv_some(fd, to, n, flags & ~MSG_WAITALL, deadline, token);
+    return __builtin_expect(flags & MSG_WAITALL, 0) ? recv_all(fd, to, n, flags, deadline, token)
+                                                    : recv_some(fd, to, n, flags, deadline, token);
 }
 
 static ssize_t call_send(int fd, void *arg)
@@ -250,29 +281,6 @@ TN_API ssize_t tn_sendto_until(int fd, const void *from, size_t n, int flags, co
     struct iovec v = {(void *)(uintptr_t)from, n};
     struct msghdr m = {.msg_name = (void *)(uintptr_t)address, .msg_namelen = length, .msg_iov = &v, .msg_iovlen = 1};
     return tn_sendmsg_until(fd, &m, flags, deadline, token);
-}
-
-static ssize_t call_recvmsg(int fd, void *arg)
-{
-    struct tn_request *rq = arg;
-    return recvmsg(fd, rq->data, rq->flags | MSG_DONTWAIT);
-}
-
-static ssize_t recvmsg_some(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
-{
-    struct transfer t = {{.kind = TN_REQUEST_RECVMSG, .data = message, .flags = flags & ~MSG_DONTWAIT}, 0};
-    size_t asked = flags == 0 && message != NULL ? bytes_of(message->msg_iov, message->msg_iovlen) : 0;
-    return transfer(fd, TN_WAY_IN, call_recvmsg, &t, asked, deadline, token);
-}
-
-TN_API ssize_t tn_recvmsg_until(int fd, struct msghdr *message, int flags, tn_time deadline, tn_token *token)
-{
-    bool all = __builtin_expect(flags & MSG_WAITALL, 0) && wants_all(fd, flags);
-    ssize_t got = recvmsg_some(fd, message, flags & ~MSG_WAITALL, deadline, token);
-    return all && got > 0 && (size_t)got < bytes_of(message->msg_iov, message->msg_iovlen)
-               ? recv_rest(fd, message->msg_iov, message->msg_iovlen, (size_t)got, flags & ~MSG_WAITALL, deadline,
-                           token)
-               : got;
 }
 
 static ssize_t call_sendmsg(int fd, void *arg)

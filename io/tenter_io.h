@@ -3,9 +3,9 @@
  * Input and output as ordinary blocking calls: a fibre that has to wait lets others run. Each call does and returns what the
  * POSIX one of its name does, -1 with errno where it fails, on whatever descriptor: the library puts it into non-blocking
  * mode at its first call (O_NONBLOCK belongs to the open file, which others may share). As there, a transfer may be shorter
- * than asked for; of a stream with MSG_WAITALL only at its end, a deadline or a token, which the next call is told. An error
- * of the connection is told at once there, in the place of what had come before. EINTR and EAGAIN are never returned: neither
- * MSG_DONTWAIT nor SO_RCVTIMEO nor SO_SNDTIMEO does anything, but deadlines do.
+ * than asked for; of a stream with MSG_WAITALL only at its end, where descriptors come with it, at a deadline or a token, which
+ * the next call is told. An error of the connection is told at once there, in the place of what had come before. EINTR and
+ * EAGAIN are never returned: neither MSG_DONTWAIT nor SO_RCVTIMEO nor SO_SNDTIMEO does anything, but deadlines do.
  *
  * Who: any. Blocks; the fibre may go on on another worker. In addition to those of the POSIX call there are the errors
  *   ETIMEDOUT   the deadline came first. What can be done at once is done, whatever the deadline
