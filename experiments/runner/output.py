@@ -33,6 +33,10 @@ def write(name: str, data: str | bytes) -> None:
         if name != "-":
             Path(name).write_bytes(data.encode() if isinstance(data, str) else data)
             return
+        if sys.stdout is None:      # started with it closed; print() says nothing of that
+            if data:
+                raise Stop("cannot write standard output: it is closed")
+            return
         sys.stdout.write(data if isinstance(data, str) else data.decode())
         sys.stdout.flush()
     except BrokenPipeError:

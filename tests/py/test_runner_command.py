@@ -196,6 +196,9 @@ class Verbs(unittest.TestCase):
                 done = subprocess.run([str(ROOT / "tenter"), *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
             self.assertEqual(done.returncode, 2, argv)
             self.assertRegex(done.stderr, r"\Atenter: cannot write standard output(: No space left on device)?\n\Z")
+            done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", str(ROOT / "tenter"), *argv], stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 2, argv)
+            self.assertRegex(done.stderr, r"\Atenter: cannot write standard output(: it is closed)?\n\Z")
 
     def test_variables(self) -> None:
         for name, text in (("TENTER_WROKERS", "(nearest: TENTER_WORKERS)"),
