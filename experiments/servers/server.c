@@ -195,16 +195,35 @@ bool server_shortage(int error)
 
 /* ---- the beginning and the end ---- */
 
-static int listener(struct bench *b, struct sockaddr_in *address, bool shared)
+/* -1: it cannot be, and errno says why. */
+static int listens(struct sockaddr_in *address, bool shared)
 {
     socklen_t size = sizeof *address;
     int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd < 0 || (shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) ||
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if ((shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) ||
         bind(fd, (struct sockaddr *)address, size) != 0 || listen(fd, 4096) != 0 ||
-        getsockname(fd, (struct sockaddr *)address, &size) != 0)
-        bench_die(b, BENCH_UNSUPPORTED, "cannot listen at port %d: %s", ntohs(address->sin_port), strerror(errno));
+        getsockname(fd, (struct sockaddr *)address, &size) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* Where connections of the last minute have used most ports, the kernel may choose one at which somebody else listens by then, or
+ * find none: so another is asked for, for ten seconds. */
+static int listener(struct bench *b, struct sockaddr_in *address, bool shared)
+{
+    int fd, port = ntohs(address->sin_port);
+    for (int tries = 0; (fd = listens(address, shared)) < 0 && errno == EADDRINUSE && port == 0 && tries < 1000;
+         tries++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    if (fd < 0)
+        bench_die(b, BENCH_UNSUPPORTED, "cannot listen at port %d: %s", port, strerror(errno));
     return fd;
 }
 
