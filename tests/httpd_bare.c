@@ -71,14 +71,22 @@ static bool serves(struct connection *c)
 
 static int listens(struct bench *b)
 {
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int one = 1, fd = -1;
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
                             .sin_port = htons((uint16_t)bench_int(b, "port"))};
     socklen_t size = sizeof a;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, size) != 0 || listen(fd, 4096) != 0 ||
-        getsockname(fd, (struct sockaddr *)&a, &size) != 0)
+    bool listening = false;
+    /* At the port that the kernel chooses another one may listen by then. */
+    for (int tries = 0; !listening && tries < 1000; tries++) {
+        close(fd);
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        listening = bind(fd, (struct sockaddr *)&a, size) == 0 && listen(fd, 4096) == 0;
+        if (!listening && (errno != EADDRINUSE || a.sin_port != 0))
+            break;
+    }
+    if (!listening || getsockname(fd, (struct sockaddr *)&a, &size) != 0)
         bench_die(b, BENCH_UNSUPPORTED, "cannot listen: %s", strerror(errno));
     fprintf(stderr, "httpd-bare: listening at 127.0.0.1:%d\n", ntohs(a.sin_port));
     return fd;
