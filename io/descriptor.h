@@ -57,6 +57,12 @@ static inline uint32_t tn_way_generation(const struct tn_way *w)
     return atomic_load_explicit(&w->generation, memory_order_relaxed); /* relaxed: looked at again under the lock */
 }
 
+/* By who looks behind it whether the number is still what it was taken for. */
+static inline uint32_t tn_way_generation_first(const struct tn_way *w)
+{
+    return atomic_load_explicit(&w->generation, memory_order_acquire); /* GN0 acquire */
+}
+
 /* By who takes no turn, between its calls. */
 static inline bool tn_way_closed(struct tn_way *w, uint32_t generation)
 {
@@ -191,7 +197,7 @@ static inline struct tn_under_way tn_way_end(struct tn_way *w, struct tn_claims 
 {
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
     atomic_store_explicit(&w->generation, tn_way_generation(w) + 1,
-                          memory_order_relaxed);                   /* relaxed: under the lock */
+                          memory_order_release);                   /* GN0 release: who ends it said so */
     atomic_store_explicit(&w->ended, false, memory_order_relaxed); /* relaxed: so too */
     while (l->ring != NULL) {
         l->ring->told = ECANCELED;

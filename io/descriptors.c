@@ -175,12 +175,16 @@ void io_fresh(int fd, int like, uint32_t generation_like)
         tn_tokenlock_lock(&d->lock, tn_process());
         uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
         bool closing = known == known_as(IO_CLOSING);
+        if (!closing && known / IO_KINDS == tn_process() && known != known_as(IO_UNKNOWN)) {
+            /* It was closed behind our back, or somebody had the number too early. Not with the lock: tn_select takes it last. */
+            descriptor_disarm(d, fd);
+            atomic_store_explicit(&d->known, known_as(IO_CLOSING),
+                                  memory_order_relaxed); /* relaxed: under the lock */
+            tn_tokenlock_unlock(&d->lock);
+            ways_end(d);
+            tn_tokenlock_lock(&d->lock, tn_process());
+        }
         if (!closing) {
-            if (known / IO_KINDS == tn_process() &&
-                known != known_as(IO_UNKNOWN)) { /* it was closed behind our back */
-                descriptor_disarm(d, fd);
-                ways_end(d);
-            }
             descriptor_renew(d, known);
             atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release */
             generation = tn_way_generation(&d->way[TN_WAY_IN]);
@@ -198,8 +202,14 @@ int io_close(int fd, int (*close)(int fd))
     struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
     if (d == NULL)
         return close(fd);
-    tn_tokenlock_lock(&d->lock, tn_process());
-    uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
+    uint32_t known;
+    for (unsigned spins = 0;; tn_spin_wait(&spins)) { /* who closed the number before us may not have returned yet */
+        tn_tokenlock_lock(&d->lock, tn_process());
+        known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
+        if (known != known_as(IO_CLOSING))
+            break;
+        tn_tokenlock_unlock(&d->lock);
+    }
     bool used = known / IO_KINDS == tn_process() && known % IO_KINDS > IO_CLOSING;
     if (used)
         descriptor_disarm(d, fd);

@@ -54,6 +54,21 @@ static inline struct descriptor *descriptor_of(int fd, enum io_kind *kind)
     return descriptor_find(fd, kind);
 }
 
+/* The same, and its generation, of that way: had the number been closed and given anew between the two, a call would be made on a
+ * descriptor that nobody has looked at, and that may block. */
+static inline struct descriptor *descriptor_and_generation(int fd, unsigned way, enum io_kind *kind,
+                                                           uint32_t *generation)
+{
+    struct descriptor *d;
+    do {
+        d = descriptor_of(fd, kind);
+        *generation = d != NULL ? tn_way_generation_first(&d->way[way]) : 0;
+    } while (d != NULL && __builtin_expect(atomic_load_explicit(&d->known, memory_order_acquire) !=
+                                               IO_KINDS * tn_process() + (uint32_t)*kind,
+                                           0)); /* KN0 acquire */
+    return d;
+}
+
 /* Is it known to be a file? It stays one until it is closed. */
 bool descriptor_is_file(struct descriptor *d);
 

@@ -71,10 +71,10 @@ static int thread_wait(struct tn_way *w, int fd, unsigned way, uint32_t generati
     }
 }
 
-static __attribute__((noinline)) ssize_t thread_do(struct tn_way *w, int fd, unsigned way, io_call *call, void *arg,
-                                                   const struct tn_request *rq, tn_time deadline, tn_token *token)
+static __attribute__((noinline)) ssize_t thread_do(struct tn_way *w, uint32_t generation, int fd, unsigned way,
+                                                   io_call *call, void *arg, const struct tn_request *rq,
+                                                   tn_time deadline, tn_token *token)
 {
-    uint32_t generation = tn_way_generation(w);
     ssize_t n;
     for (bool again = false; (n = attempt(fd, call, arg)) < 0 && would_block(); again = true) {
         if (again && way == TN_WAY_IN && shut(fd, call, arg, rq, &n)) /* else it would find it ready for ever */
@@ -224,15 +224,15 @@ ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request 
               tn_token *token)
 {
     enum io_kind kind;
-    struct descriptor *d = descriptor_of(fd, &kind);
+    uint32_t generation;
+    struct descriptor *d = descriptor_and_generation(fd, way, &kind, &generation);
     if (d == NULL)
         return -1;
     if (kind == IO_FILE)
         return file_do(fd, call, arg);
     struct worker *self = tn_self();
     if (self == NULL)
-        return thread_do(&d->way[way], fd, way, call, arg, rq, deadline, token);
-    uint32_t generation = tn_way_generation(&d->way[way]);
+        return thread_do(&d->way[way], generation, fd, way, call, arg, rq, deadline, token);
     struct cluster *cl = cluster_of(self->pub.cluster);
     if (!descriptor_owned(d, cl->rt))
         return failed(EBUSY);
