@@ -118,21 +118,32 @@ static void ways_end(struct descriptor *d)
         binding_poller->drop(&d->ahead);
 }
 
+/* With the lock, what it is known as. Where somebody is closing it, and has not returned, it will soon be nobody's, or somebody
+ * else's: that is waited for. */
+static uint32_t lock_known(struct descriptor *d)
+{
+    for (unsigned spins = 0;;) {
+        tn_tokenlock_lock(&d->lock, tn_process());
+        uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
+        if (known != known_as(IO_CLOSING))
+            return known;
+        tn_tokenlock_unlock(&d->lock);
+        while (atomic_load_explicit(&d->known, memory_order_relaxed) == known) /* relaxed: looked at under it again */
+            tn_spin_wait(&spins);
+    }
+}
+
 /* What it is, which is looked at if nobody knows. IO_UNKNOWN, with errno: there is no such descriptor. */
 static __attribute__((noinline)) enum io_kind descriptor_look(struct descriptor *d, int fd)
 {
-    for (unsigned spins = 0;; tn_spin_wait(&spins)) {
-        tn_tokenlock_lock(&d->lock, tn_process());
-        uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
-        enum io_kind kind = known / IO_KINDS == tn_process() ? (enum io_kind)(known % IO_KINDS) : IO_UNKNOWN;
-        if (kind == IO_UNKNOWN && (kind = sys_kind(fd)) != IO_UNKNOWN) {
-            descriptor_renew(d, known);
-            atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release: all of it */
-        }
-        tn_tokenlock_unlock(&d->lock);
-        if (kind != IO_CLOSING) /* else it will soon be nobody's, or somebody else's */
-            return kind;
+    uint32_t known = lock_known(d);
+    enum io_kind kind = known / IO_KINDS == tn_process() ? (enum io_kind)(known % IO_KINDS) : IO_UNKNOWN;
+    if (kind == IO_UNKNOWN && (kind = sys_kind(fd)) != IO_UNKNOWN) {
+        descriptor_renew(d, known);
+        atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release: all of it */
     }
+    tn_tokenlock_unlock(&d->lock);
+    return kind;
 }
 
 struct descriptor *descriptor_find(int fd, enum io_kind *kind)
@@ -168,31 +179,22 @@ void io_fresh(int fd, int like, uint32_t generation_like)
 {
     struct descriptor *d = descriptor_at(fd);
     enum io_kind kind = like >= 0 ? kind_of(like, generation_like) : IO_UNKNOWN;
-    uint32_t generation = 0;
     if (d == NULL)
-        return;                                       /* whoever uses it is told */
-    for (unsigned spins = 0;; tn_spin_wait(&spins)) { /* the number's former owner may not have returned yet */
-        tn_tokenlock_lock(&d->lock, tn_process());
-        uint32_t known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
-        bool closing = known == known_as(IO_CLOSING);
-        if (!closing && known / IO_KINDS == tn_process() && known != known_as(IO_UNKNOWN)) {
-            /* It was closed behind our back, or somebody had the number too early. Not with the lock: tn_select takes it last. */
-            descriptor_disarm(d, fd);
-            atomic_store_explicit(&d->known, known_as(IO_CLOSING),
-                                  memory_order_relaxed); /* relaxed: under the lock */
-            tn_tokenlock_unlock(&d->lock);
-            ways_end(d);
-            tn_tokenlock_lock(&d->lock, tn_process());
-        }
-        if (!closing) {
-            descriptor_renew(d, known);
-            atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release */
-            generation = tn_way_generation(&d->way[TN_WAY_IN]);
-        }
+        return; /* whoever uses it is told */
+    uint32_t known = lock_known(d);
+    if (known / IO_KINDS == tn_process() && known != known_as(IO_UNKNOWN)) {
+        /* It was closed behind our back, or somebody had the number too early. Not with the lock: tn_select takes it last. */
+        descriptor_disarm(d, fd);
+        /* relaxed: under the lock */
+        atomic_store_explicit(&d->known, known_as(IO_CLOSING), memory_order_relaxed);
         tn_tokenlock_unlock(&d->lock);
-        if (!closing)
-            break;
+        ways_end(d);
+        tn_tokenlock_lock(&d->lock, tn_process());
     }
+    descriptor_renew(d, known);
+    atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release */
+    uint32_t generation = tn_way_generation(&d->way[TN_WAY_IN]);
+    tn_tokenlock_unlock(&d->lock);
     if (kind > IO_FILE)
         descriptor_arm_early(d, fd, TN_WAY_IN, generation);
 }
@@ -202,14 +204,7 @@ int io_close(int fd, int (*close)(int fd))
     struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
     if (d == NULL)
         return close(fd);
-    uint32_t known;
-    for (unsigned spins = 0;; tn_spin_wait(&spins)) { /* who closed the number before us may not have returned yet */
-        tn_tokenlock_lock(&d->lock, tn_process());
-        known = atomic_load_explicit(&d->known, memory_order_relaxed); /* relaxed: under the lock */
-        if (known != known_as(IO_CLOSING))
-            break;
-        tn_tokenlock_unlock(&d->lock);
-    }
+    uint32_t known = lock_known(d);
     bool used = known / IO_KINDS == tn_process() && known % IO_KINDS > IO_CLOSING;
     if (used)
         descriptor_disarm(d, fd);

@@ -163,9 +163,12 @@ bool sys_exists(int fd)
     return fd == FD;
 }
 
+static _Atomic(bool) blocks; /* the file that has the number: until somebody looks at it. relaxed: see kernel */
+
 enum io_kind sys_kind(int fd)
 {
     (void)fd;
+    atomic_store_explicit(&blocks, false, memory_order_relaxed);
     return IO_POLLED;
 }
 
