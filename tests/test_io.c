@@ -412,8 +412,10 @@ static void all_of(int kind, bool as_message)
     CHECK(strcmp(text, "abcdefghijkl") == 0);
     end_of(f);
     f = start(sends_parts, (intptr_t)&two); /* the deadline: what has come; and before that a look at it */
-    ssize_t seen = recv_one_way(as_message, fd[1], text, MSG_WAITALL | MSG_PEEK, TN_FOREVER);
-    CHECK(seen == 4 || seen == 8); /* of these two parts what had come; there will be no third */
+    if (kind != TCP || !receives_ahead()) { /* of TCP what is received ahead is not seen by who looks */
+        ssize_t seen = recv_one_way(as_message, fd[1], text, MSG_WAITALL | MSG_PEEK, TN_FOREVER);
+        CHECK(seen == 4 || seen == 8); /* of these two parts what had come; there will be no third */
+    }
     CHECK_EQUAL(end_of(f), 0);
     CHECK_EQUAL(recv_one_way(as_message, fd[1], text, MSG_WAITALL, in_ms(10)), 8);
     CHECK(strcmp(text, "abcdefgh") == 0);
