@@ -112,9 +112,9 @@ void tn_io_expect_sleeper(uint64_t key);
  * those of `ended` there may be no further event. Fibres of `cl` that wait for it go to `ready`, others are made ready. */
 void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready);
 
-/* Events of `key` are told no more of these ways, though nobody has disarmed it, and this is the last one (`ended`: as above); who waits for it
- * arms it anew. Where others are to be told `again` is called for them. True: there are none. Or so it is for all that is
- * armed in a place: it is disarmed. */
+/* Events of `key` are told no more of these ways, though nobody has disarmed it, and this is the last one (`ended`: as
+ * above); who waits for it arms it anew. Where others are to be told `again` is called for them. True: there are none.
+ * Or so it is for all that is armed in a place: it is disarmed. */
 bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned ended, struct tn_list *ready,
                    int (*again)(void *place, int fd, uint64_t key, unsigned ways));
 void tn_io_unarmed_all(struct tn_cluster *cl, void *place, struct tn_list *ready);

@@ -18,12 +18,12 @@
  * where every yield is hard, local work must not starve either.
  *
  * Private part and soft yields are guarded by the owner-biased lock (biased.h): their owner uses no atomic
- * read-modify-write. It holds the lock over the switch from one soft yielder to the next (local_pass). When the private part is full, its older half goes to open; while a worker is idle, everything
- * that becomes ready does. A thief that sees two or more fibres held sets `asked`, which the owner answers at its
- * next scheduling point or spawn; if the owner has not moved for HOG_NS, a thief takes them itself, and the next
- * CAUGHT ones are shown at once while anybody searches. A single held fibre of an owner that moves is left to it:
- * it will run in a moment, and moving it would cost more (a spawn that is joined at once, a pair that takes
- * turns).
+ * read-modify-write. It holds the lock over the switch from one soft yielder to the next (local_pass). When the
+ * private part is full, its older half goes to open; while a worker is idle, everything that becomes ready does. A
+ * thief that sees two or more fibres held sets `asked`, which the owner answers at its next scheduling point or
+ * spawn; if the owner has not moved for HOG_NS, a thief takes them itself, and the next CAUGHT ones are shown at once
+ * while anybody searches. A single held fibre of an owner that moves is left to it: it will run in a moment, and
+ * moving it would cost more (a spawn that is joined at once, a pair that takes turns).
  *
  * Invariants.
  *  1. A fibre given to ready() is in exactly one of these queues until next(), steal() or drain() takes it out.
