@@ -13,7 +13,7 @@ import factors
 NAME = "preemption_web_h7"
 PANELS = [factors.Panel(title, f"latency_{p}_ns", "latency (ns)", "log")
           for title, p in (("half of the requests", "p50"), ("nine tenths", "p90"), ("99 of 100", "p99"))]
-NAMES = {"httpd": "fibres", "httpd-event": "a loop", "httpd-pthread": "threads"}
+NAMES = {"httpd": "fibres", "httpd-event": "loop", "httpd-pthread": "threads"}
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:

@@ -50,13 +50,18 @@ OTHERS = {
     "pooled": ("#0072B2", "o"), "mmap": ("#D55E00", "s"), "malloc": ("#009E73", "^"),
     "fibre": ("#0072B2", "o"), "loop": ("#D55E00", "s"), "loop-sleep": ("#E69F00", "^"), "opportunistic": ("#CC79A7", "D"),
     "timeout-1ms": ("#009E73", "P"), "timeout-10ms": ("#56B4E9", "v"), "events": ("#000000", "X"), "memcached": ("#7F7F7F", "*"),
+    # servers, and what a web server's or a cache's runtime has changed
+    "worker": ("#4B2E83", "H"), "thread": ("#009E73", "P"), "uring": ("#B8A800", "<"),
+    "fibres": ("#0072B2", "o"), "loops": ("#D55E00", "s"), "barest": ("#CC79A7", "D"), "nginx": ("#009E73", "^"),
+    "as": ("#0072B2", "o"), "pinned": ("#D55E00", "s"), "no": ("#009E73", "^"), "baton": ("#CC79A7", "D"),
+    "at": ("#0072B2", "o"),
     "split": ("#CC79A7", "D"), "asm": ("#0072B2", "o"), "ucontext": ("#D55E00", "s"),
     # Structures of core/queues (`sharded` is the module's), then libck's and liburcu's.
     "mpmc-ring": ("#0072B2", "o"), "mpmc-fad": ("#D55E00", "s"), "mpmc-cas": ("#009E73", "^"), "locked": ("#E69F00", "v"),
     "locked-lifo": ("#E69F00", "X"), "two-lock": ("#56B4E9", "P"), "treiber": ("#4B2E83", "d"), "multiqueue": ("#7A5C00", "H"),
     "ck-ring": ("#000000", "*"), "ck-stack": ("#000000", "<"), "urcu-wfs": ("#7F7F7F", "p"),
 }
-ALIASES = {"boost.fiber": "boost"}
+ALIASES = {"boost.fiber": "boost", "Go": "go", "pthreads": "pthread", "threads": "pthread"}
 NAMES = {"pthread": "pthreads", "boost": "Boost.Fiber", "go": "Go"}
 SPARE_COLOURS = ["#F0E442", "#7A5C00", "#4B2E83", "#7F7F00"]
 SPARE_MARKERS = ["d", "8", "H", ">"]

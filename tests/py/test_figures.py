@@ -273,6 +273,18 @@ class Style(unittest.TestCase):
         self.assertEqual(set(names), {n for f in sets if f.get("producers") == [0] for n in f["structure"]})
         self.assertEqual(len({(style.colour(n), style.marker(n)) for n in names}), len(names))
 
+    def test_servers_can_be_told_apart(self) -> None:
+        """No two curves of a figure have the same colour and marker, nor of one family the same dashes."""
+        style, curves, caches = script("style"), script("curves"), script("experiments.models.caches")
+        servers = list(script("web_h2").NAMES.values())
+        lazily = [f"{poller}, {when}" for poller in ("fibre", "thread", "worker") for when in script("web_b4_3").WHEN.values()]
+        for labels in (servers, [*lazily, "loops", "pthreads"], list(script("preemption_web_h7").NAMES.values()), caches.ALL,
+                       list(script("web_b4_2").NAMES.values()), [f"{n}, {c} cores" for n in ("fibres", "loops, N-copy", "pthreads", "Go")
+                                                                 for c in (1, 2, 3, 4)],
+                       [caches.PLAIN, caches.PINNED, caches.LOCKED, caches.NO_STEALING, caches.BATON]):
+            looks = {(style.colour(n), style.marker(n), curves.dash(n, labels)) for n in labels}
+            self.assertEqual(len(looks), len(labels), labels)
+
     def test_labels_on_one_axis_stand_clear(self) -> None:
         style = script("style")
         ticks = style._apart([7e5, 1e6, 1.5e6, 2e6, 3e6], (4.5e6 / 6e5) ** 0.17)
