@@ -3,9 +3,13 @@
 #
 # Debian's nginx as loadgen starts a server: --workers N processes that answer /plaintext, and with --files DIR what is there; a
 # port of its own choice, said on standard error; until SIGTERM.
-me=httpd-nginx takes='--workers --port --files' needs='nginx nginx-light'
+me=httpd-nginx takes='--workers --port --files' needs='nginx nginx-light' about="Debian's nginx, as a server of HTTP/1.1"
 workers=1 port=0 files=
 . "$(dirname "$0")/peer.sh"
+if [ -n "$files" ]; then # from here: nginx would look for it beneath its own folder
+    [ -d "$files" ] || { echo "$me: --files $files: no such directory" >&2; exit 2; }
+    files=$(CDPATH='' cd -- "$files" && pwd)
+fi
 [ -z "${ask:-}" ] || config "$(nginx -v 2>&1 | sed 's/.*nginx.//')" "a Date in each answer; processes that share a socket"
 tries=0
 while :; do
@@ -36,7 +40,7 @@ END
     tries=$((tries + 1))
     child=
     if [ -n "${fixed:-}" ] || [ "$tries" = 20 ]; then
-        echo "$me: $(tail -n 1 "$folder/error" "$folder/said" | tail -n 1)" >&2
+        echo "$me: $(sed -n '/emerg/ { s/.*\[emerg\] *//; p; q; }' "$folder/said")" >&2 # what comes later says less
         finish 77
     fi
     port=0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What the scripts share that start Debian's servers as loadgen starts ours. They set `me`, `takes` (the options with a value, each a
-# variable with its default) and `needs`, and source this; then they start $child, and end with `serves`.
+# What the scripts share that start Debian's servers as loadgen starts ours. They set `me`, `about`, `takes` (the options with a value, each
+# a variable with its default) and `needs`, and source this; then they start $child, and end with `serves`.
 set -u
 PATH=$PATH:/usr/sbin
 while [ $# -gt 0 ]; do
@@ -14,11 +14,24 @@ while [ $# -gt 0 ]; do
         case $1 in
         --json) ;;
         --print-config) ask=1 ;;
-        *) echo "$me: no option $1 (there are $takes --json --print-config)" >&2; exit 2 ;;
+        --help)
+            printf '%s: %s; until SIGTERM or SIGINT\n\nOptions: %s --json --print-config --help\n' "$me" "$about" "$takes"
+            exit 0 ;;
+        *) echo "$me: no option $1 (there are $takes --json --print-config --help)" >&2; exit 2 ;;
         esac ;;
     esac
     shift
 done
+
+# number OPTION VALUE HIGHEST: what is no such number is a matter of usage, as with our own servers.
+number() {
+    case $2 in '' | *[!0-9]* | ????????*) ;; *) [ "$2" -gt "$3" ] || return 0 ;; esac
+    echo "$me: $1 $2: a number from 0 to $3 is needed" >&2
+    exit 2
+}
+number --workers "$workers" 4096
+number --port "$port" 65535
+[ "$workers" != 0 ] || workers=$(nproc) # as with ours
 command -v "${needs%% *}" >/dev/null || { echo "$me: ${needs%% *} (package ${needs#* }) is not installed" >&2; exit 77; }
 
 # config VERSION DIFFERS: what --print-config says.

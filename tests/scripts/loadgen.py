@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +318,36 @@ def refuses(program: str) -> None:
     wanted(f"nobody there: {done.stderr}", done.returncode == 99 and "refused" in done.stderr)
 
 
+def debians_own(program: str) -> None:
+    """The scripts that start Debian's servers tell what is wrong as ours do, and serve a directory that is named from here."""
+    beside = Path(program).resolve().parent
+    for name in ("httpd-nginx", "kvcache-memcached"):
+        for words, code in ((["--help"], 0), (["--port", "abc"], 2), (["--port", "70000"], 2), (["--workers", ""], 2), (["--bogus"], 2)):
+            done = subprocess.run([beside / name, *words], env=ENV, capture_output=True, text=True, timeout=120, check=False)
+            said = done.stderr if code else done.stdout
+            wanted(f"{name} {words}: {done.returncode} {said}", done.returncode == code and said.startswith(f"{name}: ")
+                   and (code == 0 or len(said.splitlines()) == 1))
+    if subprocess.run([beside / "httpd-nginx", "--print-config"], capture_output=True, check=False).returncode != 0:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "files").mkdir()
+        (Path(folder) / "files" / "here").write_text("found")
+        done = subprocess.run([beside / "httpd-nginx", "--files", "none"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        wanted(f"no such directory: {done.stderr}", done.returncode == 2 and "--files none" in done.stderr)
+        server = subprocess.Popen([beside / "httpd-nginx", "--files", "files", "--workers", "0"], cwd=folder, stderr=subprocess.PIPE, text=True)
+        line = server.stderr.readline() if server.stderr else ""
+        try:
+            port = line.rsplit(":", 1)[-1].strip()
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/here", timeout=60) as answer:
+                wanted("a directory that is named from here", answer.read() == b"found")
+            done = subprocess.run([beside / "httpd-nginx", "--port", port], capture_output=True, text=True, timeout=120, check=False)
+            wanted(f"taken: {done.stderr}", done.returncode == 77 and "in use" in done.stderr)
+        except (OSError, ValueError) as reason:
+            wanted(f"{line}: {reason}", False)
+        server.terminate()
+        server.communicate(timeout=120)
+
+
 def main() -> int:
     program, *servers = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -330,6 +361,7 @@ def main() -> int:
         interrupted(fake)
         memcached(fake)
     ours(program, servers)
+    debians_own(program)
     limited(program)
     no_servers(program)
     refuses(program)
