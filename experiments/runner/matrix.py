@@ -157,6 +157,7 @@ def load(root: Path, path: Path, quick: bool = False, cores: int | None = None,
     data: dict[str, Any] = dict(file.data)
     if quick:
         short = data.get("quick", {})
+        turns = data.get("reps", 5) + data.get("warmup", 1)
         data["blocks"] = short.get("blocks", min(data.get("blocks", 5), QUICK_BLOCKS))
         data["reps"] = short.get("reps", min(data.get("reps", 5), QUICK_REPS))
         data["warmup"] = short.get("warmup", data.get("warmup", 1))
@@ -167,6 +168,10 @@ def load(root: Path, path: Path, quick: bool = False, cores: int | None = None,
             mine = group.get("options", {})
             group["options"] = {**mine, **{n: v for n, v in short.get("options", {}).items()
                                            if n in mine or n in given}}
+            if "estimate" in group:                         # which is that of all repetitions, at full length
+                whole = {**given, **mine}.get("duration")
+                length = float(group["options"].get("duration", whole)) / float(whole) if whole else 1.0
+                group["estimate"] *= (data["reps"] + data["warmup"]) / turns * length
     expander = _Expander(file, data, cores or usable_cores(), home or path.resolve().parent)
     cells = expander.cells()
     if not cells:

@@ -114,6 +114,15 @@ class Expansion(TreeCase):
         self.assertEqual(found.blocks, 4)
         self.assertEqual(found.cells[0].options, {"packets": 5, "work": 1})
 
+    def test_quick_takes_less(self) -> None:
+        """What is told of an invocation is told of all its repetitions, each as long as `duration` says."""
+        text = ("program: good\nfactors: {packets: [2]}\nreps: 3\nwarmup: 1\nestimate: 12\noptions: {duration: 2}\n"
+                "include:\n  - {factors: {packets: [3]}, options: {duration: 4}, estimate: 20}\n"
+                "  - factors: {packets: [4]}\n"
+                "quick: {blocks: 4, reps: 1, options: {duration: 0.5}}\n")
+        self.assertEqual([c.estimate for c in self.load(text).cells], [12, 20, 12])
+        self.assertEqual([c.estimate for c in self.load(text, quick=True).cells], [12 / 2 / 4, 20 / 2 / 8, 12 / 2 / 4])
+
     def test_quick_options_of_several_programs(self) -> None:
         text = ("options: {seconds: 9}\ninclude:\n"
                 "  - factors: {program: good, workers: 1}\n    options: {packets: 9}\n"
