@@ -44,7 +44,13 @@ ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 
 ssize_t front_sendfile(struct connection *c)
 {
-    return sendfile(c->fd, c->out.file, &c->out.at, c->out.left);
+    return sendfile(c->fd, c->out.file, &c->out.at, server_some(c));
+}
+
+bool front_passes(void)
+{
+    errno = EAGAIN;
+    return false;
 }
 
 void front_close(int fd)
@@ -81,7 +87,7 @@ static void accepts(struct loop *l)
         }
         return;
     }
-    struct connection *c = server_accepted(fd, l->now);
+    struct connection *c = server_accepted(fd);
     if (c == NULL)
         return;
     TAILQ_INSERT_TAIL(&l->live, c, others);
@@ -95,7 +101,7 @@ static void accepts(struct loop *l)
 static void serves(struct loop *l, struct connection *c, size_t n, bool writing)
 {
     uint64_t since = server_since(c);
-    bool done = server_serves(c, n, l->now);
+    bool done = server_serves(c, n);
     if (!done && errno != EAGAIN && errno != EINTR) {
         end_of(l, c);
         return;
@@ -156,7 +162,7 @@ static void turn(struct loop *l)
 {
     struct epoll_event events[EVENTS];
     int n = epoll_wait(l->events, events, EVENTS, sleeps(l));
-    l->now = bench_now();
+    l->now = server_now();
     for (int i = 0; i < n; i++) {
         void *what = events[i].data.ptr;
         if (what == &l->listener)
@@ -195,7 +201,7 @@ static void *loop(void *arg)
         bench_pin((unsigned)l->number);
     must_watch(l, EPOLL_CTL_ADD, l->signals, EPOLLIN, &l->signals);
     must_watch(l, EPOLL_CTL_ADD, l->listener, EPOLLIN | EPOLLEXCLUSIVE, &l->listener);
-    for (l->now = bench_now(); !l->ends;)
+    for (l->now = server_now(); !l->ends;)
         turn(l);
     while ((c = TAILQ_FIRST(&l->live)) != NULL)
         end_of(l, c);

@@ -34,7 +34,13 @@ ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 
 ssize_t front_sendfile(struct connection *c)
 {
-    return tn_sendfile(c->fd, c->out.file, &c->out.at, c->out.left);
+    return tn_sendfile(c->fd, c->out.file, &c->out.at, server_some(c));
+}
+
+bool front_passes(void)
+{
+    tn_yield();
+    return true;
 }
 
 void front_close(int fd)
@@ -59,7 +65,7 @@ static void *looks_over(void *arg)
 {
     while (tn_sleep((uint64_t)patience / 4) == 0) {
         struct connection *c, *next;
-        uint64_t now = tn_now();
+        uint64_t now = server_now();
         tn_mutex_lock(&lock);
         for (c = TAILQ_FIRST(&live); c != NULL; c = next) {
             next = TAILQ_NEXT(c, others);
@@ -80,7 +86,7 @@ static void *serves(void *arg)
     ssize_t n;
     bool sent = true;
     while (sent && c->ends == 0 && (n = receives(c)) > 0)
-        sent = server_serves(c, (size_t)n, tn_now());
+        sent = server_serves(c, (size_t)n);
     if (sent && c->ends == SERVICE_ERROR) {
         tn_shutdown(c->fd, SHUT_WR);
         while (receives(c) > 0)
@@ -110,7 +116,7 @@ static void begins(struct connection *c)
 static void *listens(void *listener)
 {
     for (int fd; (fd = tn_accept((int)(intptr_t)listener, NULL, NULL)) >= 0;) {
-        struct connection *c = server_accepted(fd, tn_now());
+        struct connection *c = server_accepted(fd);
         if (c != NULL)
             begins(c);
     }

@@ -31,7 +31,7 @@ static bool again(struct connection *c, ssize_t n)
     if (n >= 0 || (errno != EINTR && errno != EAGAIN))
         return false;
     int err = errno;
-    bool so = err == EINTR || server_takes(c, bench_now());
+    bool so = err == EINTR || server_takes(c, server_now());
     errno = err;
     return so;
 }
@@ -47,9 +47,14 @@ ssize_t front_send(struct connection *c, const void *from, size_t n, int flags)
 ssize_t front_sendfile(struct connection *c)
 {
     ssize_t sent;
-    while (again(c, sent = sendfile(c->fd, c->out.file, &c->out.at, c->out.left)))
+    while (again(c, sent = sendfile(c->fd, c->out.file, &c->out.at, server_some(c))))
         ;
     return sent;
+}
+
+bool front_passes(void)
+{
+    return true; /* the system sees to it */
 }
 
 void front_close(int fd)
@@ -63,7 +68,7 @@ static ssize_t receives(struct connection *c)
     ssize_t n;
     while (again(c, n = recv(c->fd, c->in + c->have, SERVICE_ROOM - c->have, 0)))
         ;
-    if ((n < 0 && errno == EAGAIN) || (n > 0 && bench_now() - server_since(c) > patience)) {
+    if ((n < 0 && errno == EAGAIN) || (n > 0 && server_now() - server_since(c) > patience)) {
         server_count(&server_totals->silent, 1);
         return -1;
     }
@@ -76,7 +81,7 @@ static void *serves(void *arg)
     ssize_t n;
     bool sent = true;
     while (sent && c->ends == 0 && (n = receives(c)) > 0)
-        sent = server_serves(c, (size_t)n, bench_now());
+        sent = server_serves(c, (size_t)n);
     if (!sent && errno == EAGAIN)
         server_count(&server_totals->silent, 1);
     if (sent && c->ends == SERVICE_ERROR) {
@@ -100,7 +105,7 @@ static void begins(int fd)
                             .tv_usec = (suseconds_t)(patience / 1000 % 1000000)};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    struct connection *c = server_accepted(fd, bench_now());
+    struct connection *c = server_accepted(fd);
     pthread_t thread;
     if (c == NULL)
         return;

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 struct server_totals *server_totals;
@@ -54,32 +55,40 @@ static void emptied(struct connection *c)
 
 /* ---- a connection ---- */
 
-static void progress(struct connection *c, uint64_t now)
+/* At the time that it is made, since what comes before it may have waited. */
+static void progress(struct connection *c)
 {
     /* relaxed, both: as server_since */
-    atomic_store_explicit(&c->since, now, memory_order_relaxed);
+    atomic_store_explicit(&c->since, server_now(), memory_order_relaxed);
     atomic_store_explicit(&c->untaken, 0, memory_order_relaxed);
+}
+
+/* Bytes that were sent and not taken. */
+static int untaken(const struct connection *c)
+{
+    int left = 0;
+    return ioctl(c->fd, SIOCOUTQ, &left) == 0 ? left : 0;
 }
 
 bool server_takes(struct connection *c, uint64_t now)
 {
-    int left = 0,
+    int left = untaken(c),
         before = atomic_load_explicit(&c->untaken, memory_order_relaxed); /* relaxed, all: as server_since */
-    if (ioctl(c->fd, SIOCOUTQ, &left) != 0 || left == 0 || (before != 0 && left >= before))
+    if (before != 0 ? left >= before : left == 0)
         return false;
     atomic_store_explicit(&c->untaken, left, memory_order_relaxed);
     atomic_store_explicit(&c->since, now, memory_order_relaxed);
     return true;
 }
 
-struct connection *server_accepted(int fd, uint64_t now)
+struct connection *server_accepted(int fd)
 {
     struct connection *c = malloc(sizeof *c);
     int one = 1;
     if (c != NULL) {
         memset(c, 0, offsetof(struct connection, in));
         c->fd = fd;
-        progress(c, now);
+        progress(c);
         c->out.file = -1;
         c->one = service.open(all);
     }
@@ -122,7 +131,7 @@ static bool enough(const struct connection *c)
     return c->out.file >= 0 || c->out.size > SERVICE_ENOUGH;
 }
 
-static void fed(struct connection *c, size_t n, uint64_t now)
+static void fed(struct connection *c, size_t n)
 {
     size_t taken = 0;
     uint64_t before = c->out.requests;
@@ -144,18 +153,22 @@ static void fed(struct connection *c, size_t n, uint64_t now)
         memmove(c->in, c->in + taken, c->have);
     computes(c->out.requests - before);
     if (c->out.requests != before)
-        progress(c, now);
+        progress(c);
 }
 
-static bool sends(struct connection *c, uint64_t now)
+/* An answer of so much may be taken for long after all of it was sent. */
+enum { LONG = 16384 };
+
+static bool sends(struct connection *c)
 {
+    bool is_long = c->out.file >= 0 || c->out.size > LONG;
     while (c->sent < c->out.size) {
         ssize_t n = front_send(c, c->out.text + c->sent, c->out.size - c->sent,
                                MSG_NOSIGNAL | (c->out.file >= 0 ? MSG_MORE : 0));
         if (n < 0)
             return false;
         c->sent += (size_t)n;
-        progress(c, now);
+        progress(c);
     }
     while (c->out.file >= 0) {
         if (c->out.left != 0) {
@@ -165,27 +178,38 @@ static bool sends(struct connection *c, uint64_t now)
                 return false;
             }
             c->out.left -= (size_t)n;
-            progress(c, now);
+            progress(c);
+            if (c->out.left != 0 && !front_passes())
+                return false;
         }
         if (c->out.left == 0) {
             close(c->out.file);
             c->out.file = -1;
         }
     }
+    if (is_long) /* relaxed: as server_since */
+        atomic_store_explicit(&c->untaken, untaken(c), memory_order_relaxed);
     emptied(c);
     return true;
 }
 
-bool server_serves(struct connection *c, size_t n, uint64_t now)
+bool server_serves(struct connection *c, size_t n)
 {
     if (n != 0)
-        fed(c, n, now);
-    while (sends(c, now)) {
+        fed(c, n);
+    while (sends(c)) {
         if (!c->more)
             return true;
-        fed(c, 0, now);
+        fed(c, 0);
     }
     return false;
+}
+
+uint64_t server_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 bool server_shortage(int error)

@@ -32,7 +32,8 @@ struct connection {
     struct reply out;
     size_t sent;             /* of the text in `out` */
     _Atomic(uint64_t) since; /* its last progress; a front-end may look at it from another thread */
-    _Atomic(int) untaken; /* bytes that were sent and not taken when its patience was last over; 0: progress since */
+    _Atomic(int)
+        untaken; /* bytes that were sent and not taken: when its patience was last over, or behind a long answer; 0: progress since */
     int fd;
     int ends;  /* SERVICE_CLOSE, SERVICE_ERROR: when all has been sent; else 0 */
     bool more; /* `in` has what is to be fed when all has been sent */
@@ -59,7 +60,10 @@ static inline void server_count(_Atomic(uint64_t) *total, uint64_t n)
  * the kernel (SO_REUSEPORT). They block; the caller closes them. */
 void server_open(struct bench *b, int *listeners, int n);
 
-/* Its patience is over. True: it may have as much again, since it takes what the system has sent and keeps for it,
+/* The time, in nanoseconds, some milliseconds late at most: it is asked for with each answer. */
+uint64_t server_now(void);
+
+/* Its patience is over. True: it may have as much again, since it takes, or has taken, what the system has sent and keeps for it,
  * or may do so: that is known when it is asked for the second time. */
 bool server_takes(struct connection *c, uint64_t now);
 
@@ -73,21 +77,30 @@ static inline uint64_t server_since(struct connection *c)
 }
 
 /* NULL: there is no memory, and fd has been closed by front_close. */
-struct connection *server_accepted(int fd, uint64_t now);
+struct connection *server_accepted(int fd);
 void server_closed(struct connection *c);
 
 /* n more bytes are in c->in: feed them and send the answers. False: front_send or front_sendfile failed, with errno as they
  * left it; where that is EAGAIN and it is to go on later, it is called again with 0. */
-bool server_serves(struct connection *c, size_t n, uint64_t now);
+bool server_serves(struct connection *c, size_t n);
 
 /* Should accept be tried again later, since there is a shortage? */
 bool server_shortage(int error);
 
 /* ---- of the front-end ---- */
 
-/* As send (with MSG_NOSIGNAL) and sendfile, whether they wait or not. */
+/* As send (with MSG_NOSIGNAL) and sendfile, whether they wait or not. Of a file SERVICE_ENOUGH bytes at most: a client that takes
+ * them as fast as they are sent would keep the others waiting until all of it was sent. */
 ssize_t front_send(struct connection *c, const void *from, size_t n, int flags);
 ssize_t front_sendfile(struct connection *c);
+static inline size_t server_some(const struct connection *c)
+{
+    return c->out.left < SERVICE_ENOUGH ? c->out.left : SERVICE_ENOUGH;
+}
+
+/* More of a file is to be sent: others first. False, with EAGAIN: when they have had their turn server_serves is called again. */
+bool front_passes(void);
+
 void front_close(int fd);
 
 #endif

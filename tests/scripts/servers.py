@@ -219,12 +219,15 @@ def rude(server: Server) -> None:
     wanted("slow: served", c.answer()[0] == 200)
     before = resident(server)
     greedy = [Client(server, 0.5) for _ in range(4)]
+    start = time.monotonic()
     for c in greedy:
         try:
             while True:
                 c.sends(get("/sub/large.bin") * 100)
         except TimeoutError:
             pass
+        except ConnectionError:     # after its patience: this machine has let nobody go on for as long as that
+            wanted("who does not read stays for a while", time.monotonic() - start > 25)
     more = resident(server) - before
     wanted(f"who does not read costs little: {more} KiB", more < 20 << 10)
     wanted("others are served beside them", Client(server).status(PLAIN) == 200)
@@ -380,6 +383,44 @@ def slow(folder: Path) -> None:
         wanted(f"who takes a little stays: {said.get('counters')}", said["counters"]["silent_connections"] == 0)
 
 
+def slow_then_asks(folder: Path) -> None:
+    """Who has taken an answer for longer than the patience, and then thinks for less, is served: the last byte was progress."""
+    server = Server("--patience", "1", "--files", str(folder))
+    for chunk in (1 << 13, 1 << 16):        # all of it is on its way early, or not before it is nearly taken
+        c = Client(server)
+        c.socket.close()
+        c.socket = socket.socket()
+        c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, chunk)
+        c.socket.connect(("127.0.0.1", server.port))
+        c.socket.settimeout(120)
+        n = 20 if chunk == 1 << 16 else 4
+        c.sends(get("/sub/large.bin") * n)
+        left, start = n * 200000, time.monotonic()
+        size, longest, last = left // 300, 0.0, start
+        while left > 0:
+            left -= len(c.socket.recv(size))
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+            time.sleep(max(0.0, start + 2 * (1 - left / (n * 200000)) - last))
+        c.left = b""
+        took = time.monotonic() - start
+        c.socket.settimeout(0.4)
+        try:
+            while c.socket.recv(1 << 16):   # the heads of the answers, which were not counted
+                last = time.monotonic()
+            ended = True
+        except TimeoutError:
+            ended = False
+        c.socket.settimeout(120)
+        try:
+            status = 0 if ended else c.status(PLAIN)
+        except (EOFError, ConnectionError):
+            status = 0
+        if longest < 0.4 and time.monotonic() - last < 0.9:     # else this machine has let nobody ask for long
+            wanted(f"who took {took:.1f} s for an answer, and asks again {time.monotonic() - last:.1f} s later, is served", status == 200)
+        c.socket.close()
+    server.ends()
+
+
 def short_of_descriptors(folder: Path) -> None:
     # Patience: each round of looking below may take 8 s, in which who was served is silent.
     server = Server("--files", str(folder), "--patience", "600", files=48 if "--copies" not in program else 28)
@@ -440,6 +481,7 @@ def one(folder: Path) -> None:
     wanted(f"each third computes: {said.get('counters')}", said["counters"]["computed"] == 18 // 3)
     impatient(folder)
     slow(folder)
+    slow_then_asks(folder)
     short_of_descriptors(folder)
     refuses()
 
