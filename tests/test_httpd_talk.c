@@ -28,6 +28,11 @@ static void described(const struct text *t, bool closed, bool heads, struct text
             length = memmem(from, (size_t)(end - from), field, sizeof field - 1);
         size_t head = length != NULL ? (size_t)(end + 4 - from) : 0;
         size_t body = length != NULL && !heads ? strtoull(length + sizeof field - 1, NULL, 10) : 0;
+        if (end != NULL && memcmp(from, "HTTP/1.1 100", 12) == 0) {
+            add(out, "100 ", 4); /* which has neither fields nor a body */
+            at += (size_t)(end + 4 - from);
+            continue;
+        }
         if (length == NULL || body > t->size - at - head) {
             add(out, "? ", 2);
             break;
@@ -107,6 +112,9 @@ static const struct bit bits[] = {{"\r\n", 2},
                                   {"Upgrade: x\r\nConnection: upgrade\r\n", 33},
                                   {"HEAD /plaintext HTTP/1.1\r\nHost: a\r\n\r\n", 37},
                                   {"Host: a\r\n", 9},
+                                  {"Expect: 100-continue\r\n", 22},
+                                  {"Transfer-Encoding: chu \r\n", 26},
+                                  {"Host: a \r\n b\r\n", 14},
                                   {"5\r\nabcde\r\n0\r\n\r\n", 15},
                                   {"\x80", 1}};
 
@@ -120,7 +128,7 @@ static int shown(const struct text *t)
 static void without_last_error(struct text *t)
 {
     static const char *const last[] = {"400 Bad Request", "431 Request Header Fields Too Large",
-                                       "505 HTTP Version Not Supported"};
+                                       "501 Not Implemented", "505 HTTP Version Not Supported"};
     for (size_t i = 0; i < sizeof last / sizeof *last; i++) {
         size_t n = strlen(last[i]);
         if (t->size < n || memcmp(t->at + t->size - n, last[i], n) != 0)

@@ -20,7 +20,12 @@
 
 enum { PATH_ROOM = 1024, HEADERS_ROOM = 8192 };
 #define TEXT "Hello, world!"
-#define HOST "host"
+
+/* The fields that are looked at here, besides those that the parser knows; and what their values are to be, where it is one thing. */
+enum field { HOST, EXPECT, CODING, OTHER };
+static const struct {
+    const char *name, *value;
+} fields[] = {{"host", NULL}, {"expect", "100-continue"}, {"transfer-encoding", "chunked"}};
 
 static int files = -1; /* the directory */
 
@@ -29,9 +34,15 @@ struct one {
     struct reply *out; /* within feed */
     int error;         /* what is wrong with the present request, as a status; 0: nothing */
     bool no_memory, last;
-    bool in_name;   /* of a field */
-    unsigned named; /* so many bytes of it, and they are the beginning of HOST; or more than that has: they are not */
-    unsigned hosts; /* fields of that name */
+    bool in_name;      /* of a field */
+    bool blank;        /* its value has had a space */
+    bool wrong;        /* the value is not the one in `fields` */
+    enum field field;  /* which one that is, or may become */
+    size_t matched;    /* bytes of its name, then of its value, that are as there */
+    unsigned hosts;    /* fields of that name */
+    bool expects;      /* to be told to go on, before it sends a body */
+    bool coding;       /* there was such a field */
+    bool other_coding; /* than the one that is known, or twice */
     size_t length;
     char path[PATH_ROOM]; /* of the present request */
 };
@@ -51,6 +62,8 @@ static const char *reason(int status)
         return "414 URI Too Long";
     case 431:
         return "431 Request Header Fields Too Large";
+    case 501:
+        return "501 Not Implemented";
     case 505:
         return "505 HTTP Version Not Supported";
     default:
@@ -184,7 +197,8 @@ static int begins(http_parser *p)
     struct one *o = p->data;
     o->length = 0;
     o->error = 0;
-    o->in_name = false;
+    o->in_name = o->expects = o->coding = o->other_coding = false;
+    o->field = OTHER;
     o->hosts = 0;
     return 0;
 }
@@ -201,42 +215,105 @@ static int takes_url(http_parser *p, const char *text, size_t n)
     return 0;
 }
 
+/* So many bytes more of what is to be `text`, in whatever case. */
+static bool matches(struct one *o, const char *text, const char *more, size_t n)
+{
+    bool does = n <= strlen(text) - o->matched && strncasecmp(more, text + o->matched, n) == 0;
+    o->matched += does ? n : 0;
+    return does;
+}
+
+/* The field before this one, if there was one, has ended. */
+static void has_value(struct one *o)
+{
+    bool as_there =
+        (o->field == EXPECT || o->field == CODING) && !o->wrong && fields[o->field].value[o->matched] == '\0';
+    o->expects = o->expects || (o->field == EXPECT && as_there);
+    o->other_coding = o->other_coding || (o->field == CODING && (o->coding || !as_there));
+    o->coding = o->coding || o->field == CODING;
+    o->field = OTHER;
+}
+
 /* A part of a field's name. Debian's parser takes spaces for parts of it; another one between a client and us may not, and so
  * see other requests (RFC 9112, 5.1). */
 static int takes_name(http_parser *p, const char *text, size_t n)
 {
     struct one *o = p->data;
-    o->named = o->in_name ? o->named : 0;
+    if (!o->in_name) {
+        has_value(o);
+        char first = (char)(text[0] | 0x20);
+        o->field = first == 'h' ? HOST : first == 'e' ? EXPECT : first == 't' ? CODING : OTHER;
+        o->matched = 0;
+    }
     o->in_name = true;
     if (memchr(text, ' ', n) != NULL)
         return 1;
-    if (o->named + n <= sizeof HOST - 1 && strncasecmp(text, &HOST[o->named], n) == 0)
-        o->named += (unsigned)n;
-    else
-        o->named = sizeof HOST;
+    if (o->field != OTHER && !matches(o, fields[o->field].name, text, n))
+        o->field = OTHER;
     return 0;
 }
 
+static void has_name(struct one *o)
+{
+    if (o->field != OTHER && fields[o->field].name[o->matched] != '\0')
+        o->field = OTHER;
+    o->hosts += o->field == HOST;
+    o->in_name = o->blank = o->wrong = false;
+    o->matched = 0;
+}
+
+/* Of a host and a port: what a URI may have there, and no space within (RFC 9112, 3.2). */
+static bool names_host(struct one *o, char c)
+{
+    bool space = c == ' ' || c == '\t';
+    if (space || o->blank) {
+        o->blank = o->matched != 0;
+        return space;
+    }
+    o->matched = 1;
+    return (c >= '0' && c <= ':') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+           strchr(".-_~!$&'()*+,;=%[]", c) != NULL;
+}
+
+/* A part of a field's value. A NUL is in none (RFC 9110, 5.5). */
 static int takes_value(http_parser *p, const char *text, size_t n)
 {
     struct one *o = p->data;
-    (void)text;
-    (void)n;
-    o->hosts += o->in_name && o->named == sizeof HOST - 1;
-    o->in_name = false;
+    if (o->in_name)
+        has_name(o);
+    if (memchr(text, '\0', n) != NULL)
+        return 1;
+    for (size_t i = 0; i < n && o->field == HOST; i++)
+        if (!names_host(o, text[i]))
+            return 1;
+    if (o->field == EXPECT || o->field == CODING) {
+        size_t all = n;
+        while (n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\t'))
+            n--;
+        o->wrong = o->wrong || (o->blank && n > 0) || !matches(o, fields[o->field].value, text, n);
+        o->blank = o->blank || n < all;
+    }
     return 0;
 }
 
 /* Of what has a wrong head no more is read: who knows where it ends? */
 static int has_head(http_parser *p)
 {
+    static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     struct one *o = p->data;
+    bool has_body = (p->flags & F_CHUNKED) != 0 || (p->content_length != 0 && p->content_length != UINT64_MAX);
+    has_value(o);
     if (p->http_major != 1 || p->http_minor > 1)
         o->error = 505;
     else if (o->hosts > 1 || (p->http_minor == 1 && o->hosts == 0))
         o->error = 400;
-    else
+    else if (o->other_coding)
+        o->error = 501;
+    else {
+        if (o->expects && has_body && p->http_minor == 1)
+            o->no_memory = o->no_memory || !reply_add(o->out, go_on, sizeof go_on - 1);
         return 0;
+    }
     return -1;
 }
 
