@@ -57,7 +57,7 @@ def parser() -> Parser:
         "check",
         usage="./tenter check [FILE.c ... | CASE ...] [options] [-- CFLAGS ...]",
         description="Explore every interleaving of an ordinary C11 program with pthreads or C11 threads. Without a "
-                    "file: the cases of dscheck/cases; a case by its name: queue:mpmc-ring.",
+                    "file: the cases of dscheck/cases; a case by its name: queue:mpmc-ring, several: 'io-descriptor*'.",
         epilog="Exit codes: 0 nothing wrong; 1 a bug; 2 usage, or it does not compile; 3 not everything was "
                "explored; 77 it cannot be explored; 130 interrupted. Docs: docs/checking.md.")
     out.add_argument("what", nargs="*", help=argparse.SUPPRESS)
@@ -209,6 +209,7 @@ def main(argv: list[str]) -> int:
         return GOOD
     if args.replay:
         run.of_replay(Path(args.replay))
+    args.what = cases.matching(args.what)
     files = _files(args.what)
     if files:
         if args.twin:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from . import check_build as build
@@ -54,6 +55,21 @@ def every() -> list[Case]:
 def large() -> list[Case]:
     """Those that are not: only by name, best with a --strategy."""
     return [Case(_name(p.stem), p) for p in sorted(CASES.glob("large/*.c"))]
+
+
+def matching(words: list[str]) -> list[str]:
+    """Patterns as the docs write them (io-descriptor*) become the names that they match, of those that are explored whole."""
+    out = []
+    for word in words:
+        if "*" not in word or word.endswith(".c"):
+            out.append(word)
+            continue
+        wanted = word.replace("_", "-").replace(":", "-", 1)
+        found = [c.name for c in every() if fnmatchcase(c.name.replace(":", "-", 1), wanted)]
+        if not found:
+            raise Stop(f"no case is like '{word}' (--list shows them)")
+        out += found
+    return out
 
 
 def named(names: list[str]) -> list[Case]:

@@ -334,8 +334,8 @@ class _Run:
         outcome = count(results, todo, self._id)
         if interrupted:
             outcome.code = INTERRUPTED
-            say(f"interrupted; what was measured is kept. To go on: ./tenter run --resume "
-                f"{self.folder}")
+            judged = f"; then ./tenter reproduce {self.reproduces.row} --from {self.folder}" if self.reproduces else ""
+            say(f"interrupted; what was measured is kept. To go on: ./tenter run --resume {self.folder}{judged}")
         else:
             conclude(results, outcome, self.recorded["command"], self.figures)
         return outcome

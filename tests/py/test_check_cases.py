@@ -81,6 +81,16 @@ class Cases(Checking):
         self.assertEqual([(c["name"], c["verdict"]) for c in cases], [("queue:mpmc-ring", "ok"), ("queue:mpmc-ring", "ok")])
         self.assertEqual(self.verb("queue:mpmc-ring", "queue:mpmc-ring", "--budget", "1")[0], 3)
 
+    def test_a_pattern(self) -> None:
+        """What the docs call the cases io-level*: each of them; one that matches once is that case."""
+        said = str(self.at / "cases.json")
+        code, out = self.verb("io-level*", "--budget", "60s", "--json", said)
+        self.assertEqual(code, 0, out)
+        names = [c["name"] for c in json.loads(Path(said).read_text(encoding="utf-8"))["cases"]]
+        self.assertEqual(names, [c.name for c in check_cases.every() if c.name.startswith("io:level")])
+        self.assertGreater(len(names), 2)
+        self.assertEqual(check_cases.matching(["queue:mpmc-r*g", "x*.c", "io_level"]), ["queue:mpmc-ring", "x*.c", "io_level"])
+
     def test_all_twins_of_a_case(self) -> None:
         code, out = self.verb("queue:mpmc-ring", "--twin", "all", "--jobs", "2")
         self.assertEqual(code, 0, out)
@@ -90,7 +100,7 @@ class Cases(Checking):
         self.assertEqual(code, 3, out)
 
     def test_refusals(self) -> None:
-        for argv, why in ((["queue:mpmc-rng"], "nearest: queue:mpmc-ring"), (["queue:mpmc-ring", "--twin", "debt"], "debt-forgotten"),
+        for argv, why in ((["queue:mpmc-rng"], "nearest: queue:mpmc-ring"), (["io-nothing*"], "no case is like"), (["queue:mpmc-ring", "--twin", "debt"], "debt-forgotten"),
                           (["--twin", "x"], "which case"), (["queue:mpmc-ring", "queue:spinlock", "--picture", "x.dot"], "one program"),
                           ([str(ROOT / "dscheck/golden/inc.c"), "--twin", "x"], "which case")):
             with self.assertRaises(Stop) as caught:

@@ -338,6 +338,11 @@ class Options(TreeCase):
                        FakeBuilder(self.tree), self.results, [], row)
         said = json.loads((self.out / "run.json").read_text())
         self.assertEqual((said["reproduces"], said["command"]), (row.row, row.command))
+        with mock.patch("experiments.runner.run.Progress.ended", side_effect=KeyboardInterrupt), \
+                mock.patch("experiments.runner.run.say") as told:
+            outcome = runner_run.run(["m", "--out", str(self.results / "cut")], self.tree, FakeBuilder(self.tree), self.results, [], row)
+        self.assertEqual(outcome.code, 130)
+        self.assertIn(f"--resume {self.results / 'cut'}; then ./tenter reproduce M7.1 --from {self.results / 'cut'}", told.call_args.args[0])
 
     def test_simulations_run_beside_each_other_and_measurements_alone(self) -> None:
         for build, status in (("build: {runtime: sim}\n", "ok"), ("", "failed")):
