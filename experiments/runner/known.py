@@ -20,6 +20,10 @@ _SIMULATED = {"TENTER_MACHINE": None, "TENTER_CORES": [1, 256], "TENTER_CAPACITI
 _SUFFIX = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _MAIN = re.compile(r"^(?:int main\s*\(|func main\(\))", re.MULTILINE)
 
+_SERVICE = re.compile(r"^const struct service service\b", re.MULTILINE)
+#: of the servers: by fibres, loops, threads
+_FRONTS = ("", "-event", "-pthread")
+
 
 def modules(root: Path) -> list[str]:
     """The modules of the tree: each directory of schedulers/ with a C file of its name."""
@@ -27,11 +31,18 @@ def modules(root: Path) -> list[str]:
                   if (p / f"{p.name}.c").exists() and p.name != "parts")
 
 
+def pollers(root: Path) -> list[str]:
+    """Those of the tree; a build has one."""
+    return sorted(p.stem for p in (root / "io/pollers").glob("*.c"))
+
+
 def sources(root: Path) -> list[str]:
-    """Names of benchmark programs, from their sources with a main: what a build may offer."""
+    """Names of benchmark programs: from their sources with a main, and of each service with each front-end."""
     folder = root / WORKLOADS
     found = [p for kind in ("*.c", "*.cpp", "*.cc", "*.go") for p in folder.glob(kind)]
-    return sorted(p.stem for p in found if _MAIN.search(p.read_text(errors="replace")))
+    own = [p.stem for p in found if _MAIN.search(p.read_text(errors="replace"))]
+    services = [p.stem for p in (root / "experiments/servers").glob("*.c") if _SERVICE.search(p.read_text(errors="replace"))]
+    return sorted(own + [name + front for name in services for front in _FRONTS])
 
 
 def everything(root: Path) -> Variant:

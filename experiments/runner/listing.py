@@ -8,7 +8,7 @@ from typing import Any
 
 from . import known, matrix as matrices
 from .arguments import Parser
-from .build import Build, Builder, MesonBuilder, build
+from .build import Build, Builder, MesonBuilder, Variant, build
 from .errors import GOOD, Stop
 from .progress import Steps, say
 
@@ -19,8 +19,8 @@ def parser() -> Parser:
     out = Parser(
         "list",
         description="Modules, pollers, workloads, matrices, and knobs with their ranges. Modules "
-                    "and knobs are what the C side says of itself, so this builds every module "
-                    "and workload first, which takes minutes once.")
+                    "and knobs are what the C side says of itself, so this builds every module, "
+                    "poller and workload first, which takes minutes once.")
     out.add_argument("--json", action="store_true", help="one JSON object on standard output")
     return out
 
@@ -28,12 +28,26 @@ def parser() -> Parser:
 def main(argv: list[str], root: Path = ROOT, builder: Builder | None = None) -> int:
     args = parser().parse(argv)
     builder = builder or MesonBuilder(root, say=say, steps=Steps)
-    say("building what is to be asked (every module and workload), where it is not built yet")
+    say("building what is to be asked (every module, poller and workload), where it is not built yet")
     said = known.config(root, builder)
+    said["pollers"] = _pollers(root, builder, said["pollers"])
     said["workloads"] = _workloads(root, builder)
     said["matrices"] = [_matrix(root, name) for name in matrices.names(root)]
     print(json.dumps(said, indent=1) if args.json else _text(said))
     return GOOD
+
+
+def _pollers(root: Path, builder: Builder, here: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All of the tree. A build has one, so each of the others is asked for its knobs in a build of the core alone."""
+    out = list(here)
+    for name in known.pollers(root):
+        if any(p["name"] == name for p in here):
+            continue
+        try:
+            out += known.config(root, builder, Variant.of({"poller": name}))["pollers"]
+        except Stop as error:
+            out.append({"name": name, "summary": f"(not here: {error})", "knobs": []})
+    return out
 
 
 def _workloads(root: Path, builder: Builder) -> list[dict[str, Any]]:

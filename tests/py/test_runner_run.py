@@ -21,6 +21,7 @@ from fake_tree import CONFIG, FakeBuilder, TreeCase, program
 from experiments.runner import calibrate, child, environment, export, listing, plan, progress, store
 from experiments.runner import matrix as matrices
 from experiments.runner import run as runner_run
+from experiments.runner.build import Build, Variant
 from experiments.runner.environment import capture
 from experiments.runner.errors import Stop
 from experiments.runner.run import main
@@ -389,6 +390,36 @@ class Options(TreeCase):
             said.truncate(said.seek(0))
             listing.main(["--json"], self.tree, FakeBuilder(self.tree))
         self.assertEqual(json.loads(said.getvalue())["schedulers"], CONFIG["schedulers"])
+
+    def test_list_has_servers_and_the_pollers_of_other_builds(self) -> None:
+        """A service is a program with each front-end; a poller is asked in a build of its own, and said to be missing where that fails."""
+        class OfPollers(FakeBuilder):
+            def targets(self, variant: Variant, wanted: dict[str, str]) -> Build:
+                poller = dict(variant.options).get("poller")
+                return self.of(poller, wanted) if poller else super().targets(variant, wanted)
+
+            def of(self, poller: str, wanted: dict[str, str]) -> Build:
+                out, path = Build(log=self.tree / "build.log"), self.tree / f"bin/config-{poller}"
+                for name in wanted:
+                    out.programs.update({name: path} if path.exists() else {})
+                    out.problems.update({} if path.exists() else {name: "no liburing"})
+                return out
+
+        for path, text in (("io/pollers/null.c", ""), ("io/pollers/thread.c", ""), ("io/pollers/uring.c", ""), ("io/pollers/turns.h", ""),
+                           ("experiments/servers/web.c", 'const struct service service = {.name = "web"};\n'),
+                           ("experiments/servers/event.c", "void loop(void);\n")):
+            (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.tree / path).write_text(text)
+        knobs = [{"name": "mode", "type": "choice", "range": "loop|loop-sleep"}]
+        program(self.tree, "config-thread", f"echo '{json.dumps({'pollers': [{'name': 'thread', 'summary': 'a thread', 'knobs': knobs}]})}'\n")
+        program(self.tree, "web-event", "")
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            listing.main([], self.tree, OfPollers(self.tree))
+        for text in ("  thread     a thread", "mode             loop|loop-sleep", "  uring      (not here: ", "no liburing",
+                     "  web             (not here", "  web-event       sends packets", "  web-pthread     (not here"):
+            self.assertIn(text, said.getvalue())
+        self.assertEqual([said.getvalue().count(text) for text in ("  null", "  turns", "  event  ")], [1, 0, 0])
 
     def test_json(self) -> None:
         said = io.StringIO()
