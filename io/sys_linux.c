@@ -12,10 +12,19 @@
 #include <stdlib.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
 /* ---- what a descriptor is ---- */
+
+/* A queue of messages (mq_overview(7)) is a file by its mode, and may be waited for all the same. */
+static bool is_queue(int fd)
+{
+    enum { MQUEUE = 0x19800202 }; /* as the kernel has it */
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == MQUEUE;
+}
 
 enum io_kind sys_kind(int fd)
 {
@@ -24,7 +33,7 @@ enum io_kind sys_kind(int fd)
     socklen_t size = sizeof(int);
     if (flags < 0 || fstat(fd, &st) != 0)
         return IO_UNKNOWN;
-    if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
+    if ((S_ISREG(st.st_mode) && !is_queue(fd)) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode))
         return IO_FILE;
     if ((flags & O_NONBLOCK) == 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
         return IO_UNKNOWN;
