@@ -239,12 +239,13 @@ struct cluster {
     struct tn_keeper keeper;
     struct tn_room room;
     struct tn_thread keeper_thread; /* under life; 0: none */
-    void *poller;                   /* the poller's state */
+    struct runtime *rt;
+    void *poller;   /* the poller's state */
+    unsigned calls; /* what it has done around calls (poller.h) */
     bool sched_ready, poller_open, joined;
     int64_t idle_mode, spin_us, pin, preempt_us;
     int64_t sched_knobs[TN_KNOBS_MAX], poller_knobs[TN_KNOBS_MAX];
     unsigned first_cpu;
-    struct runtime *rt;
     struct cluster *next;        /* the runtime's list */
     struct tn_spinlock life;     /* workers joining and leaving */
     bool ending;                 /* under life: its threads are being ended, and none is made any more */

@@ -25,7 +25,7 @@ enum tn_waits_where {
 };
 
 /* What is done around calls. */
-enum { TN_CALLS_EAGER = 1, TN_CALLS_YIELD = 2 };
+enum { TN_CALLS_EAGER = 1, TN_CALLS_YIELD = 2, TN_CALLS_PERFORMS = 4 /* by the core: perform is there */ };
 
 struct tn_poller {
     const char *name;
@@ -58,8 +58,8 @@ struct tn_poller {
     int (*arm)(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place);
     void (*disarm)(void *place, uint64_t key);
 
-    /* TN_CALLS_EAGER: a descriptor is armed with its first call, or as it comes from tn_accept, whether or not anybody has to
-     * wait; else when the first one has to. TN_CALLS_YIELD: other fibres come first, before a call that reads. By a fibre.
+    /* Once it is open. TN_CALLS_EAGER: a descriptor is armed with its first call, or as it comes from tn_accept, whether or not anybody has to
+     * wait; else when the first one has to. TN_CALLS_YIELD: other fibres come first, before a call that reads.
      * Left out: neither. */
     unsigned (*calls)(const void *state);
 

@@ -178,6 +178,10 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     if (rc == 0 && binding_poller->open != NULL) {
         rc = binding_poller->open(&cl->pub, cl->poller, cl->poller_knobs);
         cl->poller_open = rc == 0;
+        if (cl->poller_open && binding_poller->calls != NULL)
+            cl->calls = binding_poller->calls(cl->poller);
+        if (binding_poller->perform != NULL)
+            cl->calls |= TN_CALLS_PERFORMS;
     }
     tn_spinlock_lock(&rt->lock);
     cl->first_cpu = rt->next_cpu;

@@ -34,21 +34,21 @@ enum { TN_WAY_IN, TN_WAY_OUT, TN_WAYS };
 /* What a node wants of an event. */
 enum { TN_WAY_KNOWS, TN_WAY_USES };
 
-/* What its poller does for whose turn it is (request.h), and where; NULL: nothing. */
+/* What its poller does for whose turn it is (request.h), and where. */
 struct tn_under_way {
     const struct tn_request *request;
     void *place;
 };
 
 struct tn_way {
-    struct tn_waits waits; /* first, as select.h asks; state: the semaphore */
-    struct tn_node *turns; /* under the lock: who waits for its turn */
-    bool taken;            /* under the lock: it is somebody's */
-    _Atomic(bool) calls;   /* set under the lock: whose turn it is makes a call, in whatever generation that was */
-    _Atomic(bool) ended;   /* under the lock: no edge may follow any more (the peer is gone, an error) */
-    _Atomic(uint32_t) generation;  /* written under the lock */
-    struct tn_under_way under_way; /* written under the lock, by whose turn it is */
-    _Atomic(uint64_t)
+    struct tn_waits waits;                /* first, as select.h asks; state: the semaphore */
+    struct tn_node *turns;                /* under the lock: who waits for its turn */
+    const struct tn_under_way *under_way; /* written under the lock, by whose turn it is; NULL: nothing */
+    bool taken;                           /* under the lock: it is somebody's */
+    _Atomic(bool) calls; /* set under the lock: whose turn it is makes a call, in whatever generation that was */
+    _Atomic(bool) ended; /* under the lock: no edge may follow any more (the peer is gone, an error) */
+    _Atomic(uint32_t) generation; /* written under the lock */
+    _Atomic(uint32_t)
         dry; /* whose turn it is: in generation dry - 1 the last call has taken all there was; 0: in none */
 };
 
@@ -82,7 +82,7 @@ static inline int tn_way_take(struct tn_way *w, uint32_t generation, tn_time dea
         tn_waitlist_unlock(l);
         return rc;
     }
-    struct tn_node node = {.wants = TN_WAY_USES};
+    struct tn_node node;
     tn_node_open(&node);
     tn_waitlist_put(&w->turns, &node);
     tn_waitlist_unlock(l);
@@ -154,18 +154,40 @@ static inline void tn_way_done(struct tn_way *w, uint32_t generation, struct tn_
     tn_waitlist_unlock(l);
 }
 
-/* After one that would have blocked. 0: call again; ECANCELED also where it is closed, or was since `generation`. */
-static inline int tn_way_wait(struct tn_way *w, uint32_t generation, tn_time deadline, tn_token *token)
+/* A hint: may no edge follow any more? */
+static inline bool tn_way_ended(const struct tn_way *w)
+{
+    return atomic_load_explicit(&w->ended,
+                                memory_order_relaxed); /* relaxed: who waits for an event finds it behind that */
+}
+
+/* Does the next call wait for an edge before it is made? A hint, but for whose turn it is, and under the lock where it is
+ * nobody's. */
+static inline bool tn_way_dry(const struct tn_way *w, uint32_t generation)
+{
+    /* relaxed: see tn_way_wait; who has lost its turn may write it */
+    return atomic_load_explicit(&w->dry, memory_order_relaxed) == (uint32_t)(generation + 1) &&
+           generation != UINT32_MAX && !tn_way_ended(w);
+}
+
+/* By who knows that a call would block. `mine`: it is the caller's turn, and has just been told so; else it is taken too, if all has
+ * been taken that there was (dry). It stays the caller's where the wait has failed. 0: call. EBUSY: it is somebody else's
+ * turn, or something may be there, so it is to be taken. ECANCELED also where it is closed, or was since `generation`. */
+static inline int tn_way_wait(struct tn_way *w, uint32_t generation, bool mine, tn_time deadline, tn_token *token)
 {
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
-    if (tn_way_generation(w) != generation || l->state != 0) {
-        int rc = tn_way_generation(w) != generation ? ECANCELED : 0;
-        if (rc == 0)
-            l->state = 0; /* else it is the next owner's */
+    bool open = tn_way_generation(w) == generation,
+         busy = open && !mine &&
+                (w->taken || !tn_way_dry(w, generation)); /* it may be long ago that the caller looked */
+    if (open && !mine && !busy)
+        w->taken = true;
+    if (!open || busy || l->state != 0) {
+        l->state = open && !busy ? 0 : l->state; /* else it is the next owner's, or whose turn it is */
         tn_waitlist_unlock(l);
-        return rc;
+        return !open ? ECANCELED : busy ? EBUSY : 0;
     }
-    struct tn_node node = {.wants = TN_WAY_USES};
+    struct tn_node node; /* not cleared, which would cost as much as all the rest (tn_node_fresh) */
+    node.wants = TN_WAY_USES;
     tn_waitlist_enter(l, &node);
     tn_waitlist_unlock(l);
     int rc = tn_waitlist_wait(l, &node, "descriptor", deadline, token);
@@ -209,8 +231,10 @@ static inline struct tn_under_way tn_way_end(struct tn_way *w, struct tn_claims 
     }
     l->state = 0;
     w->taken = false;
-    struct tn_under_way under_way = w->under_way;
-    w->under_way = (struct tn_under_way){NULL, NULL};
+    struct tn_under_way under_way = {NULL, NULL};
+    if (w->under_way != NULL)
+        under_way = *w->under_way;
+    w->under_way = NULL;
     tn_waitlist_unlock(l);
     return under_way;
 }
@@ -230,30 +254,16 @@ static inline void tn_way_forget(struct tn_way *w)
     l->ring = w->turns = NULL;
     l->state = 0;
     w->taken = false;
-    w->under_way = (struct tn_under_way){NULL, NULL};
+    w->under_way = NULL;
     atomic_store_explicit(&w->ended, false, memory_order_relaxed); /* relaxed, both: under the lock */
     atomic_store_explicit(&w->dry, 0, memory_order_relaxed);
     tn_waitlist_unlock(l);
 }
 
-/* A hint: may no edge follow any more? */
-static inline bool tn_way_ended(const struct tn_way *w)
-{
-    return atomic_load_explicit(&w->ended,
-                                memory_order_relaxed); /* relaxed: who waits for an event finds it behind that */
-}
-
-/* By whose turn it is: does the next call wait for an edge before it is made? */
-static inline bool tn_way_dry(const struct tn_way *w, uint32_t generation)
-{
-    /* relaxed: see tn_way_wait; who has lost its turn may write it */
-    return atomic_load_explicit(&w->dry, memory_order_relaxed) == (uint64_t)generation + 1 && !tn_way_ended(w);
-}
-
 static inline void tn_way_dries(struct tn_way *w, uint32_t generation, bool dry)
 {
     /* relaxed: whose turn it is alone reads it, and what it says is of a generation */
-    atomic_store_explicit(&w->dry, dry ? (uint64_t)generation + 1 : 0, memory_order_relaxed);
+    atomic_store_explicit(&w->dry, dry ? generation + 1 : 0, memory_order_relaxed);
 }
 
 #endif

@@ -10,30 +10,29 @@
 _Atomic(struct descriptor *) descriptor_parts[DESCRIPTOR_PARTS];
 
 /* NULL, with errno. What is no descriptor has no part made for it, which might be a hundred million long. */
-static struct descriptor *part_at(unsigned i, int fd)
+static __attribute__((noinline)) struct descriptor *part_make(unsigned i, int fd)
 {
-    struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
-    if (__builtin_expect(part == NULL, 0)) {
-        size_t bytes = ((size_t)DESCRIPTOR_FIRST << i) * sizeof *part;
-        bool exists = sys_exists(fd);
-        struct descriptor *mine = exists ? tn_map(bytes) : NULL;
-        if (mine == NULL) {
-            errno = exists ? ENOMEM : EBADF;
-            return NULL;
-        }
-        /* V0: it is zero */
-        if (atomic_compare_exchange_strong_explicit(&descriptor_parts[i], &part, mine, memory_order_acq_rel,
-                                                    memory_order_acquire))
-            return mine;
-        tn_unmap(mine, bytes);
+    size_t bytes = ((size_t)DESCRIPTOR_FIRST << i) * sizeof(struct descriptor);
+    bool exists = sys_exists(fd);
+    struct descriptor *part = NULL, *mine = exists ? tn_map(bytes) : NULL;
+    if (mine == NULL) {
+        errno = exists ? ENOMEM : EBADF;
+        return NULL;
     }
+    /* V0: it is zero */
+    if (atomic_compare_exchange_strong_explicit(&descriptor_parts[i], &part, mine, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return mine;
+    tn_unmap(mine, bytes);
     return part;
 }
 
-static struct descriptor *descriptor_at(int fd)
+static inline struct descriptor *descriptor_at(int fd)
 {
     unsigned i = descriptor_part((unsigned)fd);
-    struct descriptor *part = part_at(i, fd);
+    struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
+    if (__builtin_expect(part == NULL, 0))
+        part = part_make(i, fd);
     return part != NULL ? descriptor_in(part, i, (unsigned)fd) : NULL;
 }
 
@@ -61,7 +60,7 @@ static void let_go(struct tn_claims claims, struct tn_cluster *cl, struct tn_lis
 static void descriptor_clear(struct descriptor *d)
 {
     for (unsigned i = 0; i < TN_WAYS; i++) {
-        struct tn_way *w = &d->way[i];
+        struct tn_way *w = way_of(d, i);
         uint32_t generation = tn_way_generation(w) + 1;
         memset(w, 0, sizeof *w);
         atomic_store_explicit(&w->generation, generation, memory_order_relaxed); /* relaxed: under the lock */
@@ -101,7 +100,7 @@ static void descriptor_disarm(struct descriptor *d, int fd)
 {
     void *place = atomic_load_explicit(&d->armed, memory_order_relaxed); /* relaxed: under the lock */
     if (place != NULL)
-        binding_poller->disarm(place, key_of(&d->way[TN_WAY_IN], fd));
+        binding_poller->disarm(place, key_of(&d->in, fd));
     descriptor_unarmed(d);
 }
 
@@ -109,7 +108,7 @@ static void ways_end(struct descriptor *d)
 {
     struct tn_claims claims = {NULL, NULL};
     for (unsigned i = 0; i < TN_WAYS; i++) {
-        struct tn_under_way under_way = tn_way_end(&d->way[i], &claims);
+        struct tn_under_way under_way = tn_way_end(way_of(d, i), &claims);
         if (under_way.request != NULL)
             binding_poller->withdraw(under_way.place, under_way.request);
     }
@@ -146,21 +145,20 @@ static __attribute__((noinline)) enum io_kind descriptor_look(struct descriptor 
     return kind;
 }
 
-struct descriptor *descriptor_find(int fd, enum io_kind *kind)
+struct descriptor *descriptor_find(int fd)
 {
     struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
     if (d == NULL) {
         errno = fd >= 0 ? errno : EBADF;
         return NULL;
     }
-    *kind = descriptor_look(d, fd);
-    return *kind != IO_UNKNOWN ? d : NULL;
+    return descriptor_look(d, fd) != IO_UNKNOWN ? d : NULL;
 }
 
 uint32_t io_generation(int fd)
 {
     struct descriptor *d = fd >= 0 ? descriptor_at(fd) : NULL;
-    return d != NULL ? tn_way_generation(&d->way[TN_WAY_IN]) : 0;
+    return d != NULL ? tn_way_generation(&d->in) : 0;
 }
 
 /* Of the number that was `like`'s in that generation; IO_UNKNOWN: it is no more. */
@@ -193,7 +191,7 @@ void io_fresh(int fd, int like, uint32_t generation_like)
     }
     descriptor_renew(d, known);
     atomic_store_explicit(&d->known, known_as(kind), memory_order_release); /* KN0 release */
-    uint32_t generation = tn_way_generation(&d->way[TN_WAY_IN]);
+    uint32_t generation = tn_way_generation(&d->in);
     tn_tokenlock_unlock(&d->lock);
     if (kind > IO_FILE)
         descriptor_arm_early(d, fd, TN_WAY_IN, generation);
@@ -216,7 +214,7 @@ int io_close(int fd, int (*close)(int fd))
     if (used) {
         ways_end(d);
         for (unsigned i = 0; i < TN_WAYS; i++)
-            tn_way_await(&d->way[i]);
+            tn_way_await(way_of(d, i));
     }
     int rc = close(fd), err = errno;
     tn_tokenlock_lock(&d->lock, tn_process());
@@ -240,7 +238,7 @@ void io_forget(struct runtime *rt)
             /* relaxed: it alone could make it another one's. A thread may be at it, and goes on. */
             if (atomic_load_explicit(&d->owner, memory_order_relaxed) == rt) {
                 for (unsigned way = 0; way < TN_WAYS; way++)
-                    tn_way_forget(&d->way[way]);
+                    tn_way_forget(way_of(d, way));
                 if (binding_poller->drop != NULL)
                     binding_poller->drop(&d->ahead);
                 descriptor_disowned(d);
@@ -257,14 +255,13 @@ void tn_io_expect(uint64_t key)
     if (tn_self() == NULL) /* a poller's own thread: it would take them away from the fibre's worker */
         return;
     struct descriptor *d = descriptor_at((int)(uint32_t)key);
-    __builtin_prefetch(&d->way[TN_WAY_IN], 1);
-    __builtin_prefetch(&d->way[TN_WAY_OUT], 1); /* who has read writes next, as a rule */
-    __builtin_prefetch(&d->armed, 1);
+    __builtin_prefetch(&d->in, 1);
+    __builtin_prefetch(&d->out, 1); /* who has read writes next, as a rule */
 }
 
 /* Of a fibre that waits in tn_recv these are the lines that it has used since it was woken last, and will use again: from the
  * switch to the caller's variables. */
-enum { SLEEPER_BELOW = 6, SLEEPER_ABOVE = 8 };
+enum { SLEEPER_BELOW = 6, SLEEPER_ABOVE = 5 };
 
 void tn_io_expect_sleeper(uint64_t key)
 {
@@ -283,9 +280,10 @@ void tn_io_event(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned en
 {
     struct descriptor *d = descriptor_at((int)(uint32_t)key);
     struct tn_claims claims = {NULL, NULL};
-    for (unsigned i = 0; i < TN_WAYS; i++)
-        if ((ways >> i & 1) != 0)
-            tn_way_event(&d->way[i], (uint32_t)(key >> 32), (ended >> i & 1) != 0, &claims);
+    if ((ways >> TN_WAY_IN & 1) != 0)
+        tn_way_event(&d->in, (uint32_t)(key >> 32), (ended >> TN_WAY_IN & 1) != 0, &claims);
+    if ((ways >> TN_WAY_OUT & 1) != 0)
+        tn_way_event(&d->out, (uint32_t)(key >> 32), (ended >> TN_WAY_OUT & 1) != 0, &claims);
     let_go(claims, cl, ready);
 }
 
@@ -297,7 +295,7 @@ bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned 
     int fd = (int)(uint32_t)key;
     struct descriptor *d = descriptor_at(fd);
     tn_tokenlock_lock(&d->lock, tn_process());
-    bool was = tn_way_generation(&d->way[TN_WAY_IN]) == (uint32_t)(key >> 32) && descriptor_armed(d);
+    bool was = tn_way_generation(&d->in) == (uint32_t)(key >> 32) && descriptor_armed(d);
     /* relaxed, all: under the lock */
     unsigned left = was ? atomic_load_explicit(&d->told, memory_order_relaxed) & ~ways : 0;
     if (left != 0 && again(atomic_load_explicit(&d->armed, memory_order_relaxed), fd, key, left) != 0) {
@@ -324,7 +322,7 @@ void tn_io_unarmed_all(struct tn_cluster *cl, void *place, struct tn_list *ready
                 atomic_load_explicit(&d->armed, memory_order_relaxed) != place)
                 continue;
             int fd = (int)(n + ((size_t)DESCRIPTOR_FIRST << i)) - DESCRIPTOR_FIRST;
-            uint64_t key = key_of(&d->way[TN_WAY_IN], fd);
+            uint64_t key = key_of(&d->in, fd);
             tn_tokenlock_lock(&d->lock, tn_process());
             if (atomic_load_explicit(&d->armed, memory_order_relaxed) == place) /* relaxed: under the lock */
                 descriptor_disarm(d, fd);
@@ -361,11 +359,11 @@ int descriptor_arm(struct descriptor *d, int fd, unsigned way, uint32_t generati
     void *place = atomic_load_explicit(&d->armed, memory_order_relaxed); /* relaxed: under the lock */
     unsigned told = atomic_load_explicit(&d->told, memory_order_relaxed),
              ways = told | 1u << way; /* relaxed: so too */
-    if (tn_way_generation(&d->way[way]) != generation ||
+    if (tn_way_generation(way_of(d, way)) != generation ||
         atomic_load_explicit(&d->known, memory_order_relaxed) <= known_as(IO_CLOSING)) /* relaxed: so too */
         rc = ECANCELED;
     else if (ways != told) {
-        rc = binding_poller->arm(cluster_of(self->pub.cluster)->poller, &self->pub, fd, key_of(&d->way[way], fd),
+        rc = binding_poller->arm(cluster_of(self->pub.cluster)->poller, &self->pub, fd, key_of(way_of(d, way), fd),
                                  &ways, &place);
         if (rc == 0) {
             atomic_store_explicit(&d->armed, place, memory_order_relaxed); /* relaxed, both: so too */
@@ -380,6 +378,6 @@ void descriptor_arm_early(struct descriptor *d, int fd, unsigned way, uint32_t g
 {
     struct worker *self = tn_self();
     struct cluster *cl = self != NULL ? cluster_of(self->pub.cluster) : NULL;
-    if (cl != NULL && !descriptor_armed(d) && (poller_calls(cl) & TN_CALLS_EAGER) != 0 && descriptor_owned(d, cl->rt))
+    if (cl != NULL && !descriptor_armed(d) && (cl->calls & TN_CALLS_EAGER) != 0 && descriptor_owned(d, cl->rt))
         descriptor_arm(d, fd, way, generation);
 }

@@ -8,19 +8,27 @@
 #include "ahead.h"
 #include "io.h"
 
-/* What a call looks at lies on three lines of the cache, of which each direction has one to itself. */
+/* What a call looks at lies on two lines of the cache, one for each direction. */
 struct descriptor {
-    _Alignas(TN_CACHE_LINE) _Atomic(uint64_t) sleeper; /* a hint (descriptor_sleeps) */
-    struct tn_way way[TN_WAYS];
+    _Alignas(TN_CACHE_LINE) struct tn_way in;
+    _Atomic(uint64_t) sleeper; /* a hint (descriptor_sleeps) */
+    _Atomic(void *) armed;     /* written under the lock: where a poller tells events of it (arm); NULL: none */
+    _Alignas(TN_CACHE_LINE) struct tn_way out;
+    _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
     _Atomic(uint32_t) known;         /* written under the lock: IO_KINDS * tn_process() + an io_kind */
     _Atomic(unsigned) told;          /* written under the lock: in which ways; 0 if it is not armed */
-    _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
-    _Atomic(void *) armed;           /* written under the lock: where a poller tells events of it (arm); NULL: none */
     struct tn_ahead ahead;           /* of TN_WAY_IN */
     struct tn_tokenlock lock; /* over becoming known, being armed, being closed; its process is that of all of it */
 };
 
-_Static_assert(offsetof(struct descriptor, way[1]) == TN_CACHE_LINE, "a line of its own for each direction");
+_Static_assert(offsetof(struct descriptor, out) == TN_CACHE_LINE &&
+                   offsetof(struct descriptor, ahead) == 2 * TN_CACHE_LINE,
+               "two lines");
+
+static inline struct tn_way *way_of(struct descriptor *d, unsigned way)
+{
+    return way == TN_WAY_IN ? &d->in : &d->out;
+}
 
 /* The vector of them: parts, each twice as large as the one before, none of which ever moves or goes. */
 enum { DESCRIPTOR_FIRST = 1024, DESCRIPTOR_PARTS = 22 };
@@ -36,37 +44,36 @@ static inline struct descriptor *descriptor_in(struct descriptor *part, unsigned
     return part + (fd + DESCRIPTOR_FIRST - ((size_t)DESCRIPTOR_FIRST << i));
 }
 
-/* NULL, with errno: there is no such descriptor, or no memory. */
-struct descriptor *descriptor_find(int fd, enum io_kind *kind);
+/* NULL, with errno: there is no such descriptor, or no memory. Else it is known, if nobody closes it just now. */
+struct descriptor *descriptor_find(int fd);
 
-static inline struct descriptor *descriptor_of(int fd, enum io_kind *kind)
+/* What it is, or NULL, with errno; and its generation, of that way: had the number been closed and given anew between the two
+ * looks, a call would be made on a descriptor that nobody has looked at, and that may block. */
+static inline struct descriptor *descriptor_of(int fd, unsigned way, enum io_kind *kind, uint32_t *generation)
 {
-    unsigned i = fd >= 0 ? descriptor_part((unsigned)fd) : 0;
-    struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
-    if (__builtin_expect(part != NULL && fd >= 0, 1)) {
-        struct descriptor *d = descriptor_in(part, i, (unsigned)fd);
-        uint32_t known =
-            atomic_load_explicit(&d->known, memory_order_acquire) - IO_KINDS * tn_process(); /* KN0 acquire */
-        *kind = (enum io_kind)known;
-        if (__builtin_expect(known > IO_CLOSING && known < IO_KINDS, 1))
-            return d;
+    uint32_t first = IO_KINDS * tn_process();
+    for (;;) {
+        unsigned i = fd >= 0 ? descriptor_part((unsigned)fd) : 0;
+        struct descriptor *d = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
+        if (__builtin_expect(d != NULL && fd >= 0, 1)) {
+            d = descriptor_in(d, i, (unsigned)fd);
+            uint32_t known = atomic_load_explicit(&d->known, memory_order_acquire); /* KN0 acquire */
+            *generation = tn_way_generation_first(way_of(d, way));
+            *kind = (enum io_kind)(known - first);
+            if (__builtin_expect(known - first > IO_CLOSING && known - first < IO_KINDS, 1) &&
+                __builtin_expect(atomic_load_explicit(&d->known, memory_order_acquire) == known, 1)) /* KN0 acquire */
+                return d;
+        }
+        if (descriptor_find(fd) == NULL)
+            return NULL;
     }
-    return descriptor_find(fd, kind);
 }
 
-/* The same, and its generation, of that way: had the number been closed and given anew between the two, a call would be made on a
- * descriptor that nobody has looked at, and that may block. */
-static inline struct descriptor *descriptor_and_generation(int fd, unsigned way, enum io_kind *kind,
-                                                           uint32_t *generation)
+/* Does a call that transfers less than asked for take all there is? By who knows that it is no file. */
+static inline bool descriptor_streams(struct descriptor *d)
 {
-    struct descriptor *d;
-    do {
-        d = descriptor_of(fd, kind);
-        *generation = d != NULL ? tn_way_generation_first(&d->way[way]) : 0;
-    } while (d != NULL && __builtin_expect(atomic_load_explicit(&d->known, memory_order_acquire) !=
-                                               IO_KINDS * tn_process() + (uint32_t)*kind,
-                                           0)); /* KN0 acquire */
-    return d;
+    /* relaxed: a constant of its generation, at which whoever asks looks next */
+    return atomic_load_explicit(&d->known, memory_order_relaxed) % IO_KINDS == IO_STREAM;
 }
 
 /* Is it known to be a file? It stays one until it is closed. */
@@ -98,12 +105,6 @@ static inline void descriptor_sleeps(struct descriptor *d, const struct fibre *f
     uint64_t lines = (uint64_t)((uintptr_t)f - (uintptr_t)frame) / TN_CACHE_LINE;
     /* relaxed: a hint */
     atomic_store_explicit(&d->sleeper, (uint64_t)(uintptr_t)f << 16 | (lines & 0xffff), memory_order_relaxed);
-}
-
-/* What the cluster's poller has done around calls. */
-static inline unsigned poller_calls(const struct cluster *cl)
-{
-    return binding_poller->calls != NULL ? binding_poller->calls(cl->poller) : 0;
 }
 
 /* Do the fibres of rt wait for it, and no other's? If nobody's do, they do from now on. */

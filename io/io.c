@@ -28,17 +28,14 @@ static ssize_t failed(int err)
     return -1;
 }
 
-/* A call that was to read has just said that it would block. Again, since what came meanwhile comes before the end. */
-static __attribute__((noinline)) bool shut(int fd, io_call *call, void *arg, const struct tn_request *rq, ssize_t *n)
+/* A call that was to read has just said that it would block. Again, since what came meanwhile comes before the end: what it
+ * returns then; or that it would block. */
+static __attribute__((noinline)) ssize_t unless_shut(int fd, const struct io_how *how)
 {
-    if (rq == NULL || !sys_shut(fd, rq)) {
-        errno = EAGAIN;
-        return false;
-    }
-    *n = attempt(fd, call, arg);
-    if (*n < 0 && would_block())
-        *n = sys_shut_says(rq);
-    return true;
+    if (how->rq == NULL || !sys_shut(fd, how->rq))
+        return failed(EAGAIN);
+    ssize_t n = attempt(fd, how->call, how->arg);
+    return n < 0 && would_block() ? sys_shut_says(how->rq) : n;
 }
 
 int io_pause(tn_time until, tn_token *token)
@@ -72,14 +69,16 @@ static int thread_wait(struct tn_way *w, int fd, unsigned way, uint32_t generati
 }
 
 static __attribute__((noinline)) ssize_t thread_do(struct tn_way *w, uint32_t generation, int fd, unsigned way,
-                                                   io_call *call, void *arg, const struct tn_request *rq,
-                                                   tn_time deadline, tn_token *token)
+                                                   const struct io_how *how)
 {
     ssize_t n;
-    for (bool again = false; (n = attempt(fd, call, arg)) < 0 && would_block(); again = true) {
-        if (again && way == TN_WAY_IN && shut(fd, call, arg, rq, &n)) /* else it would find it ready for ever */
-            return n;
-        int rc = thread_wait(w, fd, way, generation, deadline, token);
+    for (bool again = false; (n = attempt(fd, how->call, how->arg)) < 0 && would_block(); again = true) {
+        if (again && way == TN_WAY_IN) { /* else it would find it ready for ever */
+            n = unless_shut(fd, how);
+            if (n >= 0 || !would_block())
+                return n;
+        }
+        int rc = thread_wait(w, fd, way, generation, how->deadline, how->token);
         if (rc != 0)
             return failed(rc);
     }
@@ -113,31 +112,33 @@ static __attribute__((noinline)) ssize_t request_do(struct tn_way *w, uint32_t g
     return n >= 0 ? n : failed((int)-n);
 }
 
-/* What waits has a frame of its own, as all that is seldom needed has: the stack of each fibre that waits for input is to be
- * few lines of the cache, since with many of them it has to come into it each time. */
-static __attribute__((noinline)) int turn_take(struct tn_way *w, uint32_t generation, tn_time deadline,
-                                               tn_token *token)
+/* What is seldom needed has a frame of its own: the stack of each fibre that waits for input is to be few lines of the cache, since
+ * with many of them it has to come into it each time. */
+static __attribute__((noinline)) int turn_take(struct tn_way *w, uint32_t generation, const struct io_how *how)
 {
-    return tn_way_take(w, generation, deadline, token);
+    return tn_way_take(w, generation, how->deadline, how->token);
 }
 
-static __attribute__((noinline)) int turn_wait(struct descriptor *d, unsigned way, uint32_t generation,
-                                               tn_time deadline, tn_token *token)
+/* `mine`: whose turn it is; else EBUSY: it is to be taken. */
+static inline int turn_wait(struct descriptor *d, unsigned way, uint32_t generation, bool mine,
+                            const struct io_how *how)
 {
     const struct worker *self = tn_self();
     if (way == TN_WAY_IN)
         descriptor_sleeps(d, self->current, __builtin_frame_address(0));
-    return tn_way_wait(&d->way[way], generation, deadline, token);
+    return tn_way_wait(way_of(d, way), generation, mine, how->deadline, how->token);
 }
 
-static __attribute__((noinline)) void turn_pass(struct tn_way *w, uint32_t generation)
+/* The turn is over, with that. */
+static __attribute__((noinline)) ssize_t turn_pass(struct tn_way *w, uint32_t generation, ssize_t n, int err)
 {
     struct tn_claims next = {NULL, NULL};
     tn_way_pass(w, generation, &next);
     tn_claims_let_go(next);
+    return n < 0 ? failed(err) : n;
 }
 
-/* What the call has returned. */
+/* So is the call, and that with what it has returned. */
 static inline ssize_t turn_done(struct tn_way *w, uint32_t generation, ssize_t n)
 {
     struct tn_claims next = {NULL, NULL};
@@ -148,47 +149,101 @@ static inline ssize_t turn_done(struct tn_way *w, uint32_t generation, ssize_t n
     return n < 0 ? failed(err) : n;
 }
 
-/* By the fibre whose turn it is, and that has begun: the call. False: it would have blocked. */
-static inline bool turn_call(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call,
-                             void *arg, const struct tn_request *rq, size_t asked, ssize_t *n)
+/* By the fibre whose turn it is, and that has begun. */
+static inline ssize_t turn_call(struct descriptor *d, int fd, unsigned way, uint32_t generation,
+                                const struct io_how *how, size_t asked)
 {
     bool armed = descriptor_armed(d);
-    *n = attempt(fd, call, arg);
-    tn_way_dries(&d->way[way], generation, armed && *n > 0 && (size_t)*n < asked);
-    if (*n >= 0 && !armed)
+    ssize_t n = attempt(fd, how->call, how->arg);
+    tn_way_dries(way_of(d, way), generation, armed && n > 0 && (size_t)n < asked);
+    if (n >= 0 && !armed)
         descriptor_arm_early(d, fd, way, generation);
-    if (*n >= 0 || !would_block())
-        return true;
-    bool may = way == TN_WAY_IN && asked == 0 && (!armed || tn_way_ended(&d->way[way])); /* TCP says it itself */
-    return may && shut(fd, call, arg, rq, n);
+    if (n < 0 && way == TN_WAY_IN && asked == 0 && would_block() && (!armed || tn_way_ended(way_of(d, way))))
+        return unless_shut(fd, how); /* TCP says it itself */
+    return n;
 }
 
-/* By the fibre whose turn it is; `dry`: the call would block. Only one that wants bytes waits because the last one
- * has taken all there was: others do not block for that. */
-static ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t generation, io_call *call, void *arg,
-                       const struct tn_request *rq, size_t asked, bool dry, tn_time deadline, tn_token *token)
+/* From here on there is a copy for each direction, in which all of a way's places are known beforehand. */
+#define FOR_EACH_WAY static inline __attribute__((always_inline))
+
+/* By a fibre whose turn it is (`mine`), or is to be; `called`: the call would block. Only one that wants bytes waits because the
+ * last one has taken all there was: others do not block for that. */
+FOR_EACH_WAY ssize_t turn_do(struct descriptor *d, int fd, unsigned way, uint32_t generation,
+                             const struct io_how *how, bool mine, bool called)
 {
-    struct tn_way *w = &d->way[way];
-    for (bool waits = dry || (asked != 0 && tn_way_dry(w, generation)), called = dry, late = false;; waits = true) {
-        if (waits) {
+    struct tn_way *w = way_of(d, way);
+    size_t asked = descriptor_streams(d) ? how->asked : 0;
+    for (;;) {
+        bool late = false;
+        if (called || (asked != 0 && tn_way_dry(w, generation))) {
             int rc = descriptor_tells(d, way) ? 0 : descriptor_arm(d, fd, way, generation);
-            if (rc == 0)
-                rc = turn_wait(d, way, generation, deadline, token);
+            rc = rc == 0 ? turn_wait(d, way, generation, mine, how) : mine ? rc : EBUSY;
             late = rc == ETIMEDOUT && !called; /* what can be done at once is done */
-            if (rc != 0 && !late)
-                return failed(rc);
+            mine |= rc != EBUSY;
+            if (mine && rc != 0 && !late)
+                return turn_pass(w, generation, -1, rc);
         }
-        ssize_t n;
+        if (!mine) {
+            int rc = turn_take(w, generation, how);
+            if (rc != 0)
+                return failed(rc);
+            mine = true;
+            continue; /* by whose turn it was all may have been taken */
+        }
         if (!tn_way_begin(w, generation))
             return failed(ECANCELED);
-        bool over = turn_call(d, fd, way, generation, call, arg, rq, asked, &n);
+        ssize_t n = turn_call(d, fd, way, generation, how, asked);
+        if (n >= 0 || !would_block())
+            return turn_done(w, generation, n);
         tn_way_called(w);
-        if (over)
-            return n;
-        called = true;
         if (late)
-            return failed(ETIMEDOUT);
+            return turn_pass(w, generation, -1, ETIMEDOUT);
+        called = true;
     }
+}
+
+static __attribute__((noinline)) ssize_t turn_in(struct descriptor *d, int fd, uint32_t generation,
+                                                 const struct io_how *how, bool mine, bool called)
+{
+    return turn_do(d, fd, TN_WAY_IN, generation, how, mine, called);
+}
+
+static __attribute__((noinline)) ssize_t turn_out(struct descriptor *d, int fd, uint32_t generation,
+                                                  const struct io_how *how, bool mine, bool called)
+{
+    return turn_do(d, fd, TN_WAY_OUT, generation, how, mine, called);
+}
+
+FOR_EACH_WAY ssize_t turn_of(struct descriptor *d, int fd, unsigned way, uint32_t generation,
+                             const struct io_how *how, bool mine, bool called)
+{
+    return way == TN_WAY_IN ? turn_in(d, fd, generation, how, mine, called)
+                            : turn_out(d, fd, generation, how, mine, called);
+}
+
+/* May the call have what was received before it? By TCP alone; `asked`: so many bytes. */
+static bool comes_ahead(enum io_kind kind, const struct io_how *how)
+{
+    bool bytes = how->rq->kind == TN_REQUEST_RECV && how->rq->flags == 0; /* nothing, when something is there */
+    return kind == IO_STREAM &&
+           (how->asked != 0 || (how->rq->kind == TN_REQUEST_ACCEPT && how->rq->data == NULL) || bytes);
+}
+
+/* A poller makes it; and where it does not, the fibre. */
+static __attribute__((noinline)) ssize_t asks_do(struct descriptor *d, int fd, unsigned way, uint32_t generation,
+                                                 const struct io_how *how, enum io_kind kind)
+{
+    struct tn_way *w = way_of(d, way);
+    struct tn_request *rq = how->rq;
+    int rc = turn_take(w, generation, how);
+    if (rc != 0)
+        return failed(rc);
+    rq->ahead = way == TN_WAY_IN && comes_ahead(kind, how) ? &d->ahead : NULL;
+    rq->key = (uint64_t)generation << 32 | (uint32_t)fd;
+    ssize_t n = request_do(w, generation, rq, how->deadline, how->token);
+    if (n < 0 && (would_block() || errno == EALREADY || errno == EINPROGRESS))
+        return turn_of(d, fd, way, generation, how, true, false);
+    return turn_pass(w, generation, n, errno);
 }
 
 /* A call on a thread that may block. */
@@ -213,63 +268,54 @@ static __attribute__((noinline)) ssize_t file_do(int fd, io_call *call, void *ar
     return rc == 0 ? b.n : failed(rc);
 }
 
-/* May the call have what was received before it? By TCP alone; `asked`: so many bytes. */
-static bool comes_ahead(enum io_kind kind, const struct tn_request *rq, size_t asked)
-{
-    bool bytes = rq->kind == TN_REQUEST_RECV && rq->flags == 0; /* nothing, when something is there */
-    return asked != 0 || (kind == IO_STREAM && ((rq->kind == TN_REQUEST_ACCEPT && rq->data == NULL) || bytes));
-}
-
-ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request *rq, size_t asked, tn_time deadline,
-              tn_token *token)
+FOR_EACH_WAY ssize_t way_do(int fd, unsigned way, const struct io_how *how)
 {
     enum io_kind kind;
     uint32_t generation;
-    struct descriptor *d = descriptor_and_generation(fd, way, &kind, &generation);
+    struct descriptor *d = descriptor_of(fd, way, &kind, &generation);
     if (d == NULL)
         return -1;
     if (kind == IO_FILE)
-        return file_do(fd, call, arg);
+        return file_do(fd, how->call, how->arg);
     struct worker *self = tn_self();
     if (self == NULL)
-        return thread_do(&d->way[way], generation, fd, way, call, arg, rq, deadline, token);
+        return thread_do(way_of(d, way), generation, fd, way, how);
     struct cluster *cl = cluster_of(self->pub.cluster);
     if (!descriptor_owned(d, cl->rt))
         return failed(EBUSY);
-    if (way == TN_WAY_IN && (poller_calls(cl) & TN_CALLS_YIELD) != 0)
-        tn_yield();
-    ssize_t n = -1;
-    bool dry = false, asks = rq != NULL && rq->kind != TN_REQUEST_NOTHING && binding_poller->perform != NULL;
-    asked = kind == IO_STREAM ? asked : 0;
-    if (!asks && (asked == 0 || !tn_way_dry(&d->way[way], generation)) && tn_way_try(&d->way[way], generation)) {
-        if (turn_call(d, fd, way, generation, call, arg, rq, asked, &n))
-            return turn_done(&d->way[way], generation, n);
-        tn_way_called(&d->way[way]);
-        dry = true;
-    } else {
-        int rc = turn_take(&d->way[way], generation, deadline, token);
-        if (rc != 0)
-            return failed(rc);
+    if (__builtin_expect(cl->calls != 0, 0)) {
+        if (way == TN_WAY_IN && (cl->calls & TN_CALLS_YIELD) != 0)
+            tn_yield();
+        if ((cl->calls & TN_CALLS_PERFORMS) != 0 && how->rq != NULL && how->rq->kind != TN_REQUEST_NOTHING)
+            return asks_do(d, fd, way, generation, how, kind);
     }
-    errno = EAGAIN;
-    if (asks) {
-        rq->ahead = way == TN_WAY_IN && comes_ahead(kind, rq, asked) ? &d->ahead : NULL;
-        rq->key = (uint64_t)generation << 32 | (uint32_t)fd;
-        n = request_do(&d->way[way], generation, rq, deadline, token);
-    }
-    if (n < 0 && (would_block() || errno == EALREADY || errno == EINPROGRESS))
-        n = turn_do(d, fd, way, generation, call, arg, rq, asked, dry, deadline, token);
-    int err = errno;
-    turn_pass(&d->way[way], generation);
-    errno = err;
-    return n;
+    struct tn_way *w = way_of(d, way);
+    size_t asked = kind == IO_STREAM ? how->asked : 0;
+    if ((asked != 0 && tn_way_dry(w, generation)) || !tn_way_try(w, generation))
+        return turn_of(d, fd, way, generation, how, false, false);
+    ssize_t n = turn_call(d, fd, way, generation, how, asked);
+    if (n >= 0 || !would_block())
+        return turn_done(w, generation, n);
+    tn_way_called(w);
+    return turn_of(d, fd, way, generation, how, true, true);
+}
+
+ssize_t io_in(int fd, const struct io_how *how)
+{
+    return way_do(fd, TN_WAY_IN, how);
+}
+
+ssize_t io_out(int fd, const struct io_how *how)
+{
+    return way_do(fd, TN_WAY_OUT, how);
 }
 
 TN_API ssize_t tn_io(int fd, int way, io_call *call, void *arg, tn_time deadline, tn_token *token)
 {
     if (way != TN_IO_IN && way != TN_IO_OUT)
         return failed(EINVAL);
-    return io_do(fd, (unsigned)way, call, arg, NULL, 0, deadline, token);
+    struct io_how how = {call, arg, NULL, 0, deadline, token};
+    return way == TN_IO_IN ? io_in(fd, &how) : io_out(fd, &how);
 }
 
 /* ---- arms of tn_select ---- */
@@ -279,15 +325,17 @@ static struct descriptor no_descriptor;
 TN_API void *tn_io_object(int fd, int way)
 {
     enum io_kind kind;
-    struct descriptor *d = descriptor_of(fd, &kind);
-    return &(d != NULL ? d : &no_descriptor)->way[way == TN_IO_OUT];
+    uint32_t generation;
+    struct descriptor *d = descriptor_of(fd, TN_WAY_IN, &kind, &generation);
+    return way_of(d != NULL ? d : &no_descriptor, way == TN_IO_OUT ? TN_WAY_OUT : TN_WAY_IN);
 }
 
 /* It is armed before it is looked at, so what comes behind the look is an event. */
 static bool take(struct tn_arm *arm, unsigned way)
 {
     struct tn_way *w = arm->object;
-    struct descriptor *d = (struct descriptor *)(void *)((char *)(w - way) - offsetof(struct descriptor, way));
+    size_t at = way == TN_WAY_IN ? offsetof(struct descriptor, in) : offsetof(struct descriptor, out);
+    struct descriptor *d = (struct descriptor *)(void *)((char *)w - at);
     struct worker *self = tn_self();
     int fd = (int)(intptr_t)arm->item;
     if (d == &no_descriptor || self == NULL || !descriptor_owned(d, cluster_of(self->pub.cluster)->rt)) {

@@ -22,10 +22,19 @@ enum io_kind {
 
 typedef ssize_t io_call(int fd, void *arg);
 
-/* A call as tn_io makes it; `rq`: how a poller is to make it, which may then rather do so, NULL: none can. `asked`: how many
- * bytes it wants, 0: it is not known. */
-ssize_t io_do(int fd, unsigned way, io_call *call, void *arg, struct tn_request *rq, size_t asked, tn_time deadline,
-              tn_token *token);
+/* How a call is made. In one piece, which is written once and handed on: as so many arguments it would be written by each
+ * function that the fibre waits in. */
+struct io_how {
+    io_call *call;
+    void *arg;
+    struct tn_request *rq; /* by a poller, which may then rather do so; NULL: none can */
+    size_t asked;          /* how many bytes it wants; 0: it is not known */
+    tn_time deadline;
+    tn_token *token;
+};
+
+ssize_t io_in(int fd, const struct io_how *how);
+ssize_t io_out(int fd, const struct io_how *how);
 
 /* A number that has just come from the kernel, of the kind that `like` had in that generation (-1: to be looked at). */
 uint32_t io_generation(int fd);

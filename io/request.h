@@ -45,10 +45,11 @@ struct tn_request {
     size_t n;     /* bytes or vectors */
     void *length; /* of an address that is told: accept alone */
 
-    struct tn_waits waits;  /* state: it is over */
-    struct tn_ahead *ahead; /* where the poller may have received before (ahead.h); NULL: nowhere */
-    uint64_t key;           /* of the descriptor there */
-    int64_t result;         /* when it is over: or a negative errno value */
+    struct tn_waits waits;         /* state: it is over */
+    struct tn_ahead *ahead;        /* where the poller may have received before (ahead.h); NULL: nowhere */
+    uint64_t key;                  /* of the descriptor there */
+    int64_t result;                /* when it is over: or a negative errno value */
+    struct tn_under_way under_way; /* as who closes finds it */
 };
 
 /* 0, and where it is; or an errno value: it is not made. */
@@ -60,8 +61,10 @@ static inline int tn_request_begin(struct tn_way *w, uint32_t generation, struct
     memset(&rq->waits, 0, sizeof rq->waits);
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
     int rc = tn_way_generation(w) == generation ? perform(poller, rq, place) : ECANCELED;
-    if (rc == 0)
-        w->under_way = (struct tn_under_way){rq, *place};
+    if (rc == 0) {
+        rq->under_way = (struct tn_under_way){rq, *place};
+        w->under_way = &rq->under_way;
+    }
     tn_waitlist_unlock(l);
     return rc;
 }
@@ -82,7 +85,7 @@ static inline int tn_request_wait(struct tn_request *rq, tn_time deadline, tn_to
     struct tn_waitlist *l = tn_waitlist_lock(&rq->waits);
     int rc = 0;
     if (l->state == 0) {
-        struct tn_node node = {.wants = TN_WAY_USES};
+        struct tn_node node;
         tn_waitlist_enter(l, &node);
         tn_waitlist_unlock(l);
         rc = tn_waitlist_wait(l, &node, "descriptor", deadline, token);
@@ -100,7 +103,7 @@ static inline bool tn_request_end(struct tn_way *w, uint32_t generation)
     struct tn_waitlist *l = tn_waitlist_lock(&w->waits);
     bool closed = tn_way_generation(w) != generation;
     if (!closed)
-        w->under_way = (struct tn_under_way){NULL, NULL};
+        w->under_way = NULL;
     tn_waitlist_unlock(l);
     return closed;
 }

@@ -101,7 +101,8 @@ static ssize_t transfer(int fd, unsigned way, io_call *call, struct transfer *t,
     if (asked == 0 && (t->rq.kind == TN_REQUEST_READV || t->rq.kind == TN_REQUEST_WRITEV))
         t->rq.kind = TN_REQUEST_NOTHING;
     t->rq.fd = fd;
-    return io_do(fd, way, call, t, &t->rq, asked, deadline, token);
+    struct io_how how = {call, t, &t->rq, asked, deadline, token};
+    return way == TN_WAY_IN ? io_in(fd, &how) : io_out(fd, &how);
 }
 
 static ssize_t call_read(int fd, void *arg)
@@ -321,7 +322,7 @@ static ssize_t call_sendfile(int fd, void *arg)
 TN_API ssize_t tn_sendfile_until(int to, int from, off_t *offset, size_t n, tn_time deadline, tn_token *token)
 {
     struct from_file f = {from, offset, n};
-    return io_do(to, TN_WAY_OUT, call_sendfile, &f, NULL, 0, deadline, token);
+    return io_out(to, &(struct io_how){call_sendfile, &f, NULL, 0, deadline, token});
 }
 
 /* ---- connections ---- */
@@ -413,7 +414,7 @@ TN_API int tn_connect_until(int fd, const struct sockaddr *address, socklen_t le
     unsigned times = 0;
     ssize_t rc;
     do
-        rc = io_do(fd, TN_WAY_OUT, call_connect, &c, rq, 0, deadline, token);
+        rc = io_out(fd, &(struct io_how){call_connect, &c, rq, 0, deadline, token});
     while (rc < 0 && c.full && again_later(&times, deadline, token));
     if (rc < 0 && c.full && errno == ECONNREFUSED)
         errno = ETIMEDOUT;

@@ -8,6 +8,7 @@
 #include "io.h"
 
 #include <poll.h>
+#include <stdio.h>
 
 enum { SLOTS = 24, FIBRES = 60 };
 

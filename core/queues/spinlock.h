@@ -47,17 +47,25 @@ static inline bool tn_spinlock_try_lock(struct tn_spinlock *lock)
     return atomic_exchange_explicit(&lock->held, 1U, memory_order_acquire) == 0U; /* A0 */
 }
 
-static inline void tn_spinlock_lock(struct tn_spinlock *lock)
+/* The first try of tn_spinlock_lock has failed.  A function of its own: inlined, it would cost every caller the registers
+ * that a call in the middle of it may not use. */
+static __attribute__((noinline, cold, unused)) void tn_spinlock_wait_(struct tn_spinlock *lock)
 {
     unsigned spins = 0;
 
-    /* The first try goes without the test: an uncontended lock then costs one read for ownership, not two misses. */
-    while (atomic_exchange_explicit(&lock->held, 1U, memory_order_acquire) != 0U) { /* A0 */
+    do {
         /* relaxed: only waits for a good moment to exchange again, on a shared copy of the line. */
         do
             tn_spin_wait(&spins);
         while (atomic_load_explicit(&lock->held, memory_order_relaxed) != 0U);
-    }
+    } while (atomic_exchange_explicit(&lock->held, 1U, memory_order_acquire) != 0U); /* A0 */
+}
+
+static inline void tn_spinlock_lock(struct tn_spinlock *lock)
+{
+    /* The first try goes without the test: an uncontended lock then costs one read for ownership, not two misses. */
+    if (atomic_exchange_explicit(&lock->held, 1U, memory_order_acquire) != 0U) /* A0 */
+        tn_spinlock_wait_(lock);
 }
 
 static inline void tn_spinlock_unlock(struct tn_spinlock *lock)

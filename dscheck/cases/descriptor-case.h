@@ -25,13 +25,19 @@ static inline void nobody_waits(void)
     assert(way.turns == NULL && !way.taken && !atomic_load_explicit(&way.calls, memory_order_relaxed));
 }
 
-/* Something comes, and the poller tells it. */
-static inline void comes(uint32_t generation)
+/* The poller tells an event. */
+static inline void tells(uint32_t generation)
 {
     struct tn_claims claims = {NULL, NULL};
-    atomic_fetch_add_explicit(&bytes, 1, memory_order_relaxed);
     tn_way_event(&way, generation, false, &claims);
     tn_claims_let_go(claims);
+}
+
+/* Something comes, and is told. */
+static inline void comes(uint32_t generation)
+{
+    atomic_fetch_add_explicit(&bytes, 1, memory_order_relaxed);
+    tells(generation);
 }
 
 /* Called and passed in one step. */
@@ -67,7 +73,7 @@ static inline int reads(uint32_t generation, tn_time deadline)
         tn_way_called(&way);
         if (n > 0)
             return n;
-        int rc = tn_way_wait(&way, generation, deadline, NULL);
+        int rc = tn_way_wait(&way, generation, true, deadline, NULL);
         if (rc != 0)
             return -rc;
     }

@@ -11,7 +11,7 @@ static void *reader(void *random)
     int got = reads(0, 1);
     assert(got == 1 || got == -ETIMEDOUT);
     if (got < 0) {
-        assert(tn_way_wait(&way, 0, TN_FOREVER, NULL) == 0);
+        assert(tn_way_wait(&way, 0, true, TN_FOREVER, NULL) == 0);
         assert(atomic_load_explicit(&bytes, memory_order_relaxed) == 1);
     }
     return case_end();

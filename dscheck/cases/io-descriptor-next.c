@@ -10,7 +10,7 @@ static _Atomic(bool) given_back; /* the number; relaxed: what is told goes by th
 static void *waits(void *random)
 {
     case_start(random);
-    assert(tn_way_wait(&way, 0, TN_FOREVER, NULL) == ECANCELED);
+    assert(tn_way_wait(&way, 0, true, TN_FOREVER, NULL) == ECANCELED);
     return case_end();
 }
 

@@ -16,7 +16,7 @@ static void *reader(void *random)
 static void *writer(void *random)
 {
     case_start(random);
-    assert(tn_way_wait(&the_descriptor->way[TN_WAY_OUT], 0, TN_FOREVER, NULL) == 0);
+    assert(tn_way_wait(&the_descriptor->out, 0, true, TN_FOREVER, NULL) == 0);
     kernel_tells(ENDED);
     return case_end();
 }

@@ -30,15 +30,14 @@ static void *closes_next(void *random)
         tn_spin_wait(&spins); /* it has the number from here on, without a word */
     io_close(FD, is_closed);
     io_fresh(FD, -1, 0);
-    assert(descriptor_of(FD, &kind) == the_descriptor && kind == IO_POLLED);
+    assert(is_known());
     return case_end();
 }
 
 static void *looks(void *random)
 {
-    enum io_kind kind;
     case_start(random);
-    assert(descriptor_of(FD, &kind) == the_descriptor && kind == IO_POLLED);
+    assert(is_known());
     return case_end();
 }
 

@@ -10,11 +10,11 @@ static void *asks(void *random)
     enum io_kind kind;
     uint32_t generation;
     case_start(random);
-    struct descriptor *d = descriptor_and_generation(FD, TN_WAY_IN, &kind, &generation);
-    if (tn_way_try(&d->way[TN_WAY_IN], generation)) {
+    struct descriptor *d = descriptor_of(FD, TN_WAY_IN, &kind, &generation);
+    if (tn_way_try(&d->in, generation)) {
         struct tn_claims claims = {NULL, NULL};
         assert(kind == IO_POLLED && !atomic_load_explicit(&blocks, memory_order_relaxed));
-        tn_way_done(&d->way[TN_WAY_IN], generation, &claims);
+        tn_way_done(&d->in, generation, &claims);
         tn_claims_let_go(claims);
     }
     return case_end();
@@ -30,10 +30,9 @@ static int is_closed(int fd)
 
 static void *closes(void *random)
 {
-    enum io_kind kind;
     case_start(random);
     io_close(FD, is_closed);
-    assert(descriptor_of(FD, &kind) == the_descriptor && kind == IO_POLLED);
+    assert(is_known());
     return case_end();
 }
 
@@ -46,7 +45,7 @@ static void prepare(void)
 static void known(void)
 {
     assert(atomic_load_explicit(&the_descriptor->known, memory_order_relaxed) == known_as(IO_POLLED) &&
-           !atomic_load_explicit(&blocks, memory_order_relaxed) && !the_descriptor->way[TN_WAY_IN].taken);
+           !atomic_load_explicit(&blocks, memory_order_relaxed) && !the_descriptor->in.taken);
 }
 
 CASE_MAIN(prepare, known, asks, closes)

@@ -5,7 +5,7 @@
  */
 #include "request-case.h"
 
-static struct tn_request of_next_owner;
+static struct tn_under_way of_next_owner;
 
 static void *reader(void *random)
 {
@@ -24,7 +24,7 @@ static void *closes(void *random)
         withdraws(under_way.place, under_way.request);
     tn_claims_let_go(claims);
     struct tn_waitlist *l = tn_waitlist_lock(&way.waits);
-    way.under_way.request = &of_next_owner;
+    way.under_way = &of_next_owner;
     tn_waitlist_unlock(l);
     return case_end();
 }
@@ -44,8 +44,8 @@ static void prepare(void)
 
 static void check(void)
 {
-    assert(way.under_way.request == &of_next_owner);
-    way.under_way.request = NULL;
+    assert(way.under_way == &of_next_owner);
+    way.under_way = NULL;
     nothing_is_left();
 }
 

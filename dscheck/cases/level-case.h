@@ -22,6 +22,7 @@ struct runtime {
 struct cluster {
     struct tn_cluster pub; /* first */
     void *poller;
+    unsigned calls;
     struct runtime *rt;
 };
 
@@ -172,6 +173,14 @@ enum io_kind sys_kind(int fd)
     return IO_POLLED;
 }
 
+/* As who is about to call on it finds it. */
+static inline bool is_known(void)
+{
+    enum io_kind kind;
+    uint32_t generation;
+    return descriptor_of(FD, TN_WAY_IN, &kind, &generation) == the_descriptor && kind == IO_POLLED;
+}
+
 static inline void open_descriptor(void)
 {
     memset(the_descriptor, 0, sizeof *the_descriptor);
@@ -214,11 +223,11 @@ static inline void polls_on(uint32_t ended)
 static inline int calls(unsigned way, uint32_t generation, bool waits)
 {
     for (;; waits = true) {
-        struct tn_way *w = &the_descriptor->way[way];
+        struct tn_way *w = way_of(the_descriptor, way);
         int rc =
             waits && !descriptor_tells(the_descriptor, way) ? descriptor_arm(the_descriptor, FD, way, generation) : 0;
         if (waits && rc == 0)
-            rc = tn_way_wait(w, generation, TN_FOREVER, NULL);
+            rc = tn_way_wait(w, generation, true, TN_FOREVER, NULL);
         if (rc != 0)
             return rc;
         if (!tn_way_begin(w, generation))

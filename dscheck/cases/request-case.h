@@ -35,7 +35,7 @@ static inline void is_due(void)
 
 static inline void nothing_is_left(void)
 {
-    assert(way.waits.ring == NULL && way.waits.lock == 0 && way.under_way.request == NULL && asked == NULL);
+    assert(way.waits.ring == NULL && way.waits.lock == 0 && way.under_way == NULL && asked == NULL);
 }
 
 /* As the core asks the poller, under the way's lock. */

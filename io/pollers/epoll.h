@@ -80,24 +80,22 @@ static inline void tn_epoll_close(struct tn_epoll *e)
     close(e->fd);
 }
 
-/* Both directions at once, and for good: one call in a descriptor's life. What is ready already is an event too. */
-static inline int tn_epoll_add(struct tn_epoll *e, int fd, uint64_t key, unsigned *ways)
+/* Those directions are told, and no others: what happens to the input of a descriptor says nothing of its output, and most
+ * never have to wait for that. What is ready already is an event too. `there`: it may be registered. */
+static inline int tn_epoll_set(struct tn_epoll *e, int fd, uint64_t key, unsigned ways, uint32_t how, bool there)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET, .data.u64 = key};
-    *ways = 3;
-    return epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &event) != 0 ? errno : 0;
-}
-
-/* Those directions, until the first event. */
-static inline int tn_epoll_add_level(void *place, int fd, uint64_t key, unsigned ways)
-{
-    struct tn_epoll *e = place;
     uint32_t in = (ways & 1) != 0 ? EPOLLIN | EPOLLPRI | EPOLLRDHUP : 0, out = (ways & 2) != 0 ? EPOLLOUT : 0;
-    struct epoll_event event = {.events = in | out | EPOLLONESHOT, .data.u64 = key};
-    int rc = epoll_ctl(e->fd, EPOLL_CTL_MOD, fd, &event);
-    if (rc != 0 && errno == ENOENT)
+    struct epoll_event event = {.events = in | out | how, .data.u64 = key};
+    int rc = there ? epoll_ctl(e->fd, EPOLL_CTL_MOD, fd, &event) : -1;
+    if (!there || (rc != 0 && errno == ENOENT))
         rc = epoll_ctl(e->fd, EPOLL_CTL_ADD, fd, &event);
     return rc != 0 ? errno : 0;
+}
+
+/* Until the first event. */
+static inline int tn_epoll_set_level(void *place, int fd, uint64_t key, unsigned ways)
+{
+    return tn_epoll_set(place, fd, key, ways, EPOLLONESHOT, true);
 }
 
 /* In `e`, or where it is already. */
@@ -108,7 +106,7 @@ static inline int tn_epoll_arm(struct tn_epoll *e, int fd, uint64_t key, unsigne
     *place = e;
     int err = tn_epoll_open(e);
     if (err == 0)
-        err = e->level ? tn_epoll_add_level(e, fd, key, *ways) : tn_epoll_add(e, fd, key, ways);
+        err = e->level ? tn_epoll_set_level(e, fd, key, *ways) : tn_epoll_set(e, fd, key, *ways, EPOLLET, more);
     if (err == 0 && !more)
         atomic_fetch_add_explicit(&e->armed, 1, memory_order_release); /* EP0 release: it is open */
     return err;
@@ -147,12 +145,12 @@ static inline void tn_epoll_tell(struct tn_epoll *e, uint64_t key, uint32_t what
     unsigned ended, ways = tn_epoll_ways(what, &ended);
     if (!e->level)
         tn_io_event(e->cl, key, ways, ended, ready);
-    else if (tn_io_unarmed(e->cl, key, ways, ended, ready, tn_epoll_add_level))
+    else if (tn_io_unarmed(e->cl, key, ways, ended, ready, tn_epoll_set_level))
         atomic_fetch_sub_explicit(&e->armed, 1, memory_order_release); /* EP0 release: it is open */
 }
 
 /* Before the event `i`: what those that follow will need is on its way. */
-enum { TN_EPOLL_AHEAD = 4 };
+enum { TN_EPOLL_AHEAD = 3 };
 static inline void tn_epoll_expect(const struct epoll_event *events, int n, int i)
 {
     int at = i + 2 * TN_EPOLL_AHEAD;

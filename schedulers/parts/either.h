@@ -56,7 +56,7 @@ static struct tn_fibre *either_next(struct tn_worker *me, bool fair)
     return __builtin_expect(local_way(me) != WAY_PLAIN, 0) ? other_next(me, fair) : local_next(me, fair);
 }
 
-static struct tn_fibre *either_pass(struct tn_worker *me, struct tn_fibre *f)
+static inline struct tn_fibre *either_pass(struct tn_worker *me, struct tn_fibre *f)
 {
     return __builtin_expect(local_way(me) != WAY_PLAIN, 0) ? NULL : local_pass(me, f);
 }

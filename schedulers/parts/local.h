@@ -283,7 +283,8 @@ static inline struct tn_fibre *local_pass(struct tn_worker *me, struct tn_fibre 
     }
     l->since_soft = 0;
     struct tn_link *next = tn_list_rotate(&l->soft, &f->link);
-    tn_prefetch(l->soft.head); /* its stack has the time until that one stops to come into the cache */
+    tn_prefetch(l->soft.head,
+                l->soft.head->next); /* its stack has the time until that one stops to come into the cache */
     return tn_fibre_of(next);
 }
 
@@ -317,12 +318,13 @@ again:
         l->since_soft = 0;
         f = tn_list_pop_front(&l->soft);
         if (l->soft.head != NULL)
-            tn_prefetch(l->soft.head);
+            tn_prefetch(l->soft.head, l->soft.head->next);
     } else if (private && (newest || !open)) {
         l->since_soft++;
         f = l->slot[(newest ? --l->tail : l->head++) & (l->limit - 1)];
         if (l->head != l->tail) /* its stack has the time until this one stops to come into the cache */
-            tn_prefetch(l->slot[(newest ? l->tail - 1 : l->head) & (l->limit - 1)]);
+            tn_prefetch(l->slot[(newest ? l->tail - 1 : l->head) & (l->limit - 1)],
+                        l->slot[(newest ? l->tail - 2 : l->head + 1) & (l->limit - 1)]); /* it may have left before */
     }
     if (l->soft.head == NULL)
         l->since_soft = 0;

@@ -134,7 +134,7 @@ static inline struct tn_fibre *tn_shards_take(struct tn_shards *s, uint32_t i, u
     if (q->list.head != NULL && (TN_SHARDS_BOUND(s) < 0 || *tn_shards_stamp_(q->list.head) <= limit)) {
         l = tn_list_pop_front(&q->list);
         if (q->list.head != NULL)
-            tn_prefetch(q->list.head);
+            tn_prefetch(q->list.head, q->list.head->next);
     }
     tn_shards_settle_(s, q);
     return tn_fibre_of(l);
