@@ -4,10 +4,10 @@
  * epoll_wait. It parses nothing: each blank line is answered by one text, and a client that misbehaves is closed on. With its
  * options and its end as the others have them, since loadgen starts it as it does these.
  */
-#include "../experiments/workloads/bench.h"
+#include "../experiments/workloads/bench_address.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -69,40 +69,20 @@ static bool serves(struct connection *c)
     return c->have < ROOM && (due == 0 || send(c->fd, answers, due * SIZE, MSG_NOSIGNAL) == (ssize_t)(due * SIZE));
 }
 
-static int listens(struct bench *b)
-{
-    int one = 1, fd = -1;
-    struct sockaddr_in a = {.sin_family = AF_INET,
-                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                            .sin_port = htons((uint16_t)bench_int(b, "port"))};
-    socklen_t size = sizeof a;
-    bool listening = false;
-    /* At the port that the kernel chooses another one may listen by then. */
-    for (int tries = 0; !listening && tries < 1000; tries++) {
-        close(fd);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        listening = bind(fd, (struct sockaddr *)&a, size) == 0 && listen(fd, 4096) == 0;
-        if (!listening && (errno != EADDRINUSE || a.sin_port != 0))
-            break;
-    }
-    if (!listening || getsockname(fd, (struct sockaddr *)&a, &size) != 0)
-        bench_die(b, BENCH_UNSUPPORTED, "cannot listen: %s", strerror(errno));
-    fprintf(stderr, "httpd-bare: listening at 127.0.0.1:%d\n", ntohs(a.sin_port));
-    return fd;
-}
-
 int main(int argc, char **argv)
 {
     static struct bench_option own[] = {
         {"workers", BENCH_INT, "1", 1, 1, NULL, "", "loops", NULL, 0, 0, false},
-        {"port", BENCH_INT, "0", 0, 65535, NULL, "", "of 127.0.0.1; 0: one that is free", NULL, 0, 0, false}};
+        BENCH_ADDRESS_OPTION,
+        {"port", BENCH_INT, "0", 0, 65535, NULL, "", "to listen at; 0: one that is free", NULL, 0, 0, false}};
     static struct bench b = {.program = "httpd-bare",
                              .about = "the barest server of one text, until SIGTERM",
                              .clock = "none: a generator measures it",
                              .own = own,
                              .n = sizeof own / sizeof *own};
+    struct bench_addresses where;
     struct epoll_event some[EVENTS];
+    int listener;
     struct rlimit files;
     struct utsname system;
     sigset_t ends;
@@ -118,7 +98,10 @@ int main(int argc, char **argv)
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigprocmask(SIG_BLOCK, &ends, NULL);
-    int listener = listens(&b), events = epoll_create1(EPOLL_CLOEXEC), signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    bench_resolve(&b, "address", bench_text(&b, "address"), (int)bench_int(&b, "port"), &where);
+    bench_listen(&b, &where, &listener, 1);
+    fcntl(listener, F_SETFL, O_NONBLOCK); /* who has come may be gone */
+    int events = epoll_create1(EPOLL_CLOEXEC), signals = signalfd(-1, &ends, SFD_CLOEXEC);
     epoll_ctl(events, EPOLL_CTL_ADD, listener, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &listener});
     epoll_ctl(events, EPOLL_CTL_ADD, signals, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &signals});
     for (bool ending = false; !ending;) {

@@ -4,7 +4,8 @@
  */
 #include "server.h"
 
-#include <arpa/inet.h>
+#include "bench_address.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <linux/sockios.h>
@@ -22,6 +23,7 @@
 struct server_totals *server_totals;
 
 static void *all; /* the service's */
+static struct bench_addresses where;
 static uint64_t work, every;
 
 /* ---- replies ---- */
@@ -219,49 +221,10 @@ bool server_shortage(int error)
 
 /* ---- the beginning and the end ---- */
 
-/* -1: it cannot be, and errno says why. */
-static int listens(struct sockaddr_in *address, bool shared)
-{
-    socklen_t size = sizeof *address;
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if ((shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) ||
-        bind(fd, (struct sockaddr *)address, size) != 0 || listen(fd, 4096) != 0 ||
-        getsockname(fd, (struct sockaddr *)address, &size) != 0) {
-        int error = errno;
-        close(fd);
-        errno = error;
-        return -1;
-    }
-    return fd;
-}
-
-/* Where connections of the last minute have used most ports, the kernel may choose one at which somebody else listens by then, or
- * find none: so another is asked for, for ten seconds. */
-static int listener(struct bench *b, struct sockaddr_in *address, bool shared)
-{
-    int fd, port = ntohs(address->sin_port);
-    for (int tries = 0; (fd = listens(address, shared)) < 0 && errno == EADDRINUSE && port == 0 && tries < 1000;
-         tries++)
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    if (fd < 0)
-        bench_die(b, BENCH_UNSUPPORTED, "cannot listen at port %d: %s", port, strerror(errno));
-    return fd;
-}
-
 void server_open(struct bench *b, int *listeners, int n)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-                                  .sin_port = htons((uint16_t)bench_int(b, "port"))};
     all = service.start(b);
-    for (int i = 0; i < n; i++)
-        listeners[i] = listener(b, &address, n > 1);
-    bench_set_int(b, "port", ntohs(address.sin_port));
-    fprintf(stderr, "%s: listening at 127.0.0.1:%d\n", b->program, ntohs(address.sin_port));
-    fflush(stderr);
+    bench_listen(b, &where, listeners, n);
 }
 
 uint64_t server_patience(const struct bench *b)
@@ -305,8 +268,8 @@ static void record(struct bench *b)
 int main(int argc, char **argv)
 {
     static const struct bench_option common[] = {
-        {"port", BENCH_INT, "0", 0, 65535, NULL, "", "of 127.0.0.1 to listen at; 0: one that is free", NULL, 0, 0,
-         false},
+        BENCH_ADDRESS_OPTION,
+        {"port", BENCH_INT, "0", 0, 65535, NULL, "", "to listen at; 0: one that is free", NULL, 0, 0, false},
         {"patience", BENCH_REAL, "30", 0.01, 86400, NULL, "s", "a connection ends that makes no progress for so long",
          NULL, 0, 0, false},
         {"work", BENCH_INT, "0", 0, 1e9, NULL, "ns", "computing for each --every-th request", NULL, 0, 0, false},
@@ -337,6 +300,8 @@ int main(int argc, char **argv)
         .own = own,
         .n = COMMON + front.n + service.n};
     bench_start(&b, argc, argv);
+    if (!bench_int(&b, "print-config")) /* here, on the process's own stack: a resolver takes what it likes */
+        bench_resolve(&b, "address", bench_text(&b, "address"), (int)bench_int(&b, "port"), &where);
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);

@@ -56,8 +56,7 @@ static inline void server_count(_Atomic(uint64_t) *total, uint64_t n)
     atomic_fetch_add_explicit(total, n, memory_order_relaxed); /* relaxed: read when all who count have been joined */
 }
 
-/* Bind `n` listening sockets to --port, start the service, say the port. With more than one, connections are shared out by
- * the kernel (SO_REUSEPORT). They block; the caller closes them. */
+/* Start the service, and bind `n` sockets to --address and --port (bench_listen); the caller closes them. */
 void server_open(struct bench *b, int *listeners, int n);
 
 /* The time, in nanoseconds, some milliseconds late at most: it is asked for with each answer. */

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,7 +25,8 @@ const histogram = ""
 const differs = "net/http: a Date in each answer, every field parsed; garbage collected"
 
 func declare() {
-	add(false, "port", "int", 0, 65535, "0", "", "of 127.0.0.1 to listen at; 0: one that is free")
+	add(false, "address", "text", 0, 0, "127.0.0.1", "", "to listen at, numeric or a name; 0.0.0.0: all of IPv4, ::, all that there are")
+	add(false, "port", "int", 0, 65535, "0", "", "to listen at; 0: one that is free")
 	add(false, "patience", "real", 0.01, 86400, "30", "s", "a connection ends that makes no progress for so long")
 	add(false, "files", "text", 0, 0, "", "", "directory whose files are served; absent: /plaintext only")
 }
@@ -44,7 +46,14 @@ func main() {
 		}
 		mux.Handle("/", http.FileServer(http.Dir(files)))
 	}
-	listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", number("port")))
+	address, network := find("address").text, "tcp"
+	if address == "" {
+		usage("--address \"\": there is none")
+	}
+	if ip := net.ParseIP(address); ip != nil && ip.To4() != nil {
+		network = "tcp4" // else 0.0.0.0 would be :: as well
+	}
+	listener, err := net.Listen(network, net.JoinHostPort(address, strconv.Itoa(int(number("port")))))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, program+":", err)
 		os.Exit(77)
