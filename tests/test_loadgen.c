@@ -120,7 +120,7 @@ static void test_http(void)
 {
     struct request r = {0};
     struct buffer out = {NULL, 0, 0};
-    load = (struct load){.path = "/a"};
+    load = (struct load){.path = "/a", .host = "127.0.0.1"};
     recognised(&r, "HTTP/1.1 200 OK\r\nA: b\r\ncontent-length: 12\r\nC: d\r\n\r\nHello", ANSWER_GOOD, 51, 12);
     recognised(&r, "HTTP/1.1 503 No\r\nContent-Length:0\r\n\r\n", ANSWER_BAD, 37, 0);
     is_nonsense(&r, "HTTP/1.1 200 OK\r\nServer: a\r\n\r\n", 30,

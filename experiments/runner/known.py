@@ -41,13 +41,8 @@ def sources(root: Path) -> list[str]:
     folder = root / WORKLOADS
     found = [p for kind in ("*.c", "*.cpp", "*.cc", "*.go") for p in folder.glob(kind)]
     own = [p.stem for p in found if _MAIN.search(p.read_text(errors="replace"))]
-    return sorted(own + servers(root))
-
-
-def servers(root: Path) -> list[str]:
-    """Programs that serve until they are told to end: each service with each front-end."""
     services = [p.stem for p in (root / "experiments/servers").glob("*.c") if _SERVICE.search(p.read_text(errors="replace"))]
-    return [name + front for name in services for front in _FRONTS]
+    return sorted(own + [name + front for name in services for front in _FRONTS])
 
 
 def everything(root: Path) -> Variant:
@@ -137,7 +132,7 @@ def misfit(value: Any, entry: dict[str, Any]) -> str | None:
 
 def check_names(root: Path, matrix: Matrix) -> None:
     """Programs, modules, build options, figures by name."""
-    there, programs, ends_never = modules(root), sources(root), servers(root)
+    there, programs = modules(root), sources(root)
     build_options = option_names(root) + ["compiler"]
     figures = [p.stem for p in (root / "plots").glob("*.py")]
     for index, name in enumerate(matrix.figures):
@@ -148,19 +143,12 @@ def check_names(root: Path, matrix: Matrix) -> None:
         if programs and cell.program not in programs:
             raise _error(matrix, cell, "program", f"unknown program '{cell.program}' "
                          f"({nearest(cell.program, programs)})")
-        if cell.program in ends_never:
-            raise _error(matrix, cell, "program", f"'{cell.program}' serves until it is told to end: write program: loadgen, "
-                         f"and the factor or option server: {cell.program}")
         for name in cell.variables():
             library = variables.known(root)[0]
             if name not in library:
                 raise _error(matrix, cell, name,
                              f"unknown variable '{name}' ({nearest(name, library)})")
         _check_machine(root, matrix, cell)
-        poller, built = cell.variables().get("TENTER_POLLER", "").partition(":")[0], cell.build.get("poller")
-        if poller and built not in (None, poller):
-            raise _error(matrix, cell, "TENTER_POLLER", f"TENTER_POLLER: {poller} is not this group's poller, which is "
-                         f"{built} (build: {{poller: [{built}]}})")
         for name in cell.build:
             if len(build_options) > 1 and name not in build_options:
                 raise matrix.file.error(["build", name], f"unknown build option '{name}' "
@@ -200,41 +188,27 @@ def _check_machine(root: Path, matrix: Matrix, cell: Cell) -> None:
 
 
 def check_knobs(root: Path, builder: Builder, matrix: Matrix) -> None:
-    """Every `knob=value` of every scheduler and poller against the tables of the C side, which is built and
+    """Every `knob=value` of every scheduler against the tables of the C side, which is built and
     asked only where there is one to be checked."""
     tables: dict[str, dict[str, Any] | None] = {}
     for cell in matrix.cells:
         module, *parts = str(cell.params.get("scheduler", "")).split(":")
         if parts and module not in tables:
             tables = {module: None, **_knobs(root, builder, module), **tables}
-        _check_parts(matrix, cell, "scheduler", module, parts, tables.get(module))
-        poller, *parts = cell.variables().get("TENTER_POLLER", "").split(":")
-        key = f"poller {poller}"
-        if parts and key not in tables:
-            tables[key] = _knobs_of_poller(root, builder, matrix.variant(cell), poller)
-        _check_parts(matrix, cell, "TENTER_POLLER", poller, parts, tables.get(key))
-
-
-def _check_parts(matrix: Matrix, cell: Cell, factor: str, owner: str, parts: list[str],
-                 table: dict[str, Any] | None) -> None:
-    for part in parts if table is not None else ():
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise _error(matrix, cell, factor, f"'{part}' is no knob=value (as in {owner}:n=64)")
-        if name not in table:
-            raise _error(matrix, cell, factor, f"unknown knob '{name}' of {owner} ({nearest(name, table)})")
-        fault = misfit(value, table[name])
-        if fault:
-            raise _error(matrix, cell, factor, f"knob {name} of {owner}: {fault}")
-
-
-def _knobs_of_poller(root: Path, builder: Builder, variant: Variant, poller: str) -> dict[str, Any] | None:
-    """As the build says that will run. None where there is none, or it has another poller, which the rows of a run will say."""
-    try:
-        said = config(root, builder, variant)["pollers"]
-    except Stop:
-        return None
-    return next(({k["name"]: k for k in p.get("knobs", [])} for p in said if p["name"] == poller), None)
+        table = tables.get(module)
+        if table is None:
+            continue
+        for part in parts:
+            name, equals, value = part.partition("=")
+            if not equals:
+                raise _error(matrix, cell, "scheduler",
+                             f"'{part}' is no knob=value (as in {module}:n=64)")
+            if name not in table:
+                raise _error(matrix, cell, "scheduler", f"unknown knob '{name}' of {module} "
+                             f"({nearest(name, table)})")
+            fault = misfit(value, table[name])
+            if fault:
+                raise _error(matrix, cell, "scheduler", f"knob {name} of {module}: {fault}")
 
 
 def _knobs(root: Path, builder: Builder, module: str) -> dict[str, dict[str, Any] | None]:

@@ -293,6 +293,8 @@ static void settings(struct bench *b)
     for (size_t i = 0; bench_given(b, "port") && i < sizeof of_server / sizeof *of_server; i++)
         if (bench_given(b, of_server[i]))
             bench_die(b, BENCH_USAGE, "--%s has no meaning without --server", of_server[i]);
+    if (bench_given(b, "host") && bench_given(b, "server"))
+        bench_die(b, BENCH_USAGE, "--host has no meaning with --server, which says where it listens");
     for (size_t i = 0; load.wrk && i < sizeof not_of_wrk / sizeof *not_of_wrk; i++)
         if (bench_given(b, not_of_wrk[i]))
             bench_die(b, BENCH_USAGE, "wrk has no --%s", not_of_wrk[i]);
@@ -312,8 +314,9 @@ int main(int argc, char **argv)
         {"server", BENCH_TEXT, NULL, 0, 0, NULL, "",
          "program to start, with its options (\"httpd-event --copies\"), beside this one or on the PATH", NULL, 0, 0,
          false},
-        {"port", BENCH_INT, NULL, 1, 65535, NULL, "", "of a server at 127.0.0.1 that is there already", NULL, 0, 0,
-         false},
+        {"port", BENCH_INT, NULL, 1, 65535, NULL, "", "of a server that is there already", NULL, 0, 0, false},
+        {"host", BENCH_TEXT, "127.0.0.1", 0, 0, NULL, "",
+         "with --port: where that server is, numeric (IPv4, IPv6) or a name (default 127.0.0.1)", NULL, 0, 0, false},
         {"protocol", BENCH_CHOICE, "http", 0, 0, "http|memcached", "", "what is spoken", NULL, 0, 0, false},
         {"connections", BENCH_INT, "64", 1, 1000000, NULL, "", "at once", NULL, 0, 0, false},
         {"depth", BENCH_INT, "1", 1, 1024, NULL, "", "requests under way on each connection, at most", NULL, 0, 0,
@@ -338,8 +341,9 @@ int main(int argc, char **argv)
         {"skew", BENCH_REAL, "0", 0, 4, NULL, "", "under --rate the k-th connection gets its share by k^-skew", NULL,
          0, 0, false},
         {"addresses", BENCH_INT, "1", 1, 250, NULL, "",
-         "127.0.0.1, 127.0.0.2, … that connections come from in turn; more where one has no port left", NULL, 0, 0,
-         false},
+         "127.0.0.1, 127.0.0.2, … that connections to a server at 127.x.x.x come from in turn; more where one has no "
+         "port left",
+         NULL, 0, 0, false},
         {"path", BENCH_TEXT, "/plaintext", 0, 0, NULL, "", "http: what is asked for", NULL, 0, 0, false},
         {"keys", BENCH_INT, "10000", 1, 1e8, NULL, "", "memcached: that there are, stored beforehand", NULL, 0, 0,
          false},
@@ -362,8 +366,9 @@ int main(int argc, char **argv)
     struct rlimit files;
     bench_start(&b, argc, argv);
     settings(&b);
-    load.port = server_start(&b);
-    bench_set_int(&b, "port", load.port);
+    server_start(&b);
+    if (load.addresses > 1 && !connection_within())
+        bench_die(&b, BENCH_USAGE, "--addresses are those of 127.0.0.x, from which %s is not reached", load.host);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);

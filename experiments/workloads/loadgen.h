@@ -6,7 +6,7 @@
 #ifndef LOADGEN_H
 #define LOADGEN_H
 
-#include "bench.h"
+#include "bench_address.h"
 #include "hdr.h"
 
 #include <stdbool.h>
@@ -18,8 +18,10 @@
 struct load {
     struct bench *b;
     bool memcached, wrk;
-    int rep; /* the one under way; -1: none yet */
-    int port, threads, connections, depth, per_connection, addresses;
+    int rep;                 /* the one under way; -1: none yet */
+    struct bench_address to; /* the server */
+    char host[300];          /* its name or address, as URLs have it */
+    int threads, connections, depth, per_connection, addresses;
     double rate, duration, timeout, writes;
     const char *path;
     uint64_t keys;
@@ -100,8 +102,11 @@ struct thread {
  * they start together, at what is then in `*at`. One that is ended by what is wrong counts once more. */
 void thread_run(struct thread *t, _Atomic(int) *ready, _Atomic(uint64_t) *at);
 
-/* A connection of this number to the server, from one of --addresses. -1: errno says why. */
+/* A connection of this number to the server, from one of --addresses; `waits`: it is made, within --timeout, and blocks. -1: errno
+ * says why. */
 int connection_open(int number, bool waits);
+/* Is that server at 127.x.x.x, which has more addresses that connections can come from? */
+bool connection_within(void);
 
 /* ---- wrk in our place ---- */
 
@@ -118,8 +123,8 @@ bool wrk_said(const char *text, struct wrk_seen *seen);
 
 /* ---- the server ---- */
 
-/* Start what --server says, or nothing; returns the port. What it is goes into the record. */
-int server_start(struct bench *b);
+/* Start what --server says, or nothing. Where it listens goes into `load`; what it is, and where, into the record. */
+void server_start(struct bench *b);
 /* Nanoseconds of processor time that it and its children have had; 0: not to be had. */
 uint64_t server_cpu(void);
 /* Kibibytes that they have in memory. */

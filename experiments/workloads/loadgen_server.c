@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The server under load: started, measured and ended. It says its port on standard error ("listening at 127.0.0.1:PORT"), what
- * it is for --print-config, and ends at SIGTERM.
+ * The server under load: started, measured and ended. It says where it listens on standard error ("listening at 127.0.0.1:PORT",
+ * "listening at [::1]:PORT"), what it is for --print-config, and ends at SIGTERM.
  */
 #include "loadgen.h"
 
@@ -223,15 +223,63 @@ static bool line_of(char *line, size_t room, uint64_t *left)
     return n > 0 && *left > 0;
 }
 
-int server_start(struct bench *b)
+/* A server that listens everywhere listens here, too. */
+static bool everywhere(struct bench_address *a)
 {
-    static const char mark[] = "listening at 127.0.0.1:";
+    if (a->any.sa_family == AF_INET && a->v4.sin_addr.s_addr == htonl(INADDR_ANY))
+        a->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else if (a->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr))
+        a->v6.sin6_addr = in6addr_loopback;
+    else
+        return false;
+    return true;
+}
+
+/* Whom to ask: where the name has several addresses the first that takes a connection, or the last. */
+static void target(struct bench *b, const char *option, const char *host, int port)
+{
+    static char numeric[BENCH_HOST_TEXT];
+    struct bench_addresses found;
+    bench_resolve(b, option, host, port, &found);
+    for (int i = 0, fd = -1; i < found.n && fd < 0; i++) {
+        load.to = found.all[i];
+        host = everywhere(&load.to) ? numeric : host;
+        if (found.n > 1 && (fd = connection_open(0, true)) >= 0)
+            close(fd);
+    }
+    bench_set_text(b, "host", bench_address_host(&load.to, numeric));
+    bench_set_int(b, "port", port);
+    snprintf(load.host, sizeof load.host, strchr(host, ':') != NULL ? "[%.*s]" : "%.*s", (int)strcspn(host, "%"),
+             host);
+}
+
+/* Does it say where it listens? */
+static bool says_where(struct bench *b, char *line)
+{
+    static const char mark[] = "listening at ";
+    char *host = strstr(line, mark), *colon = host != NULL ? strrchr(host, ':') : NULL;
+    int port = colon != NULL ? atoi(colon + 1) : 0;
+    if (port < 1 || port > 65535)
+        return false;
+    host += sizeof mark - 1;
+    *colon = '\0';
+    if (host[0] == '[' && colon[-1] == ']') {
+        host++;
+        colon[-1] = '\0';
+    }
+    target(b, "server", host, port);
+    return true;
+}
+
+void server_start(struct bench *b)
+{
     char *with[WORDS], line[512];
     int ends[2], status, nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     uint64_t left = patience();
     if (bench_text(b, "server") == NULL) {
         bench_binary_peer(b, "loadgen", "", "\"differs\": \"a server that was there already\"");
-        return (int)bench_int(b, "port");
+        target(b, "host", bench_text(b, "host"), (int)bench_int(b, "port"));
+        return;
     }
     words(b, with);
     described(b, with);
@@ -249,9 +297,8 @@ int server_start(struct bench *b)
     close(nowhere);
     said = ends[0];
     while (line_of(line, sizeof line, &left)) {
-        const char *at = strstr(line, mark);
-        if (at != NULL)
-            return atoi(at + sizeof mark - 1);
+        if (says_where(b, line))
+            return;
         fputs(line, stderr);
     }
     pid_t pid = server;

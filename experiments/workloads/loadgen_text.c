@@ -40,9 +40,9 @@ static const char http[] = "HTTP/1.";
 
 static void ask_http(struct buffer *out, bool last)
 {
-    size_t room = strlen(load.path) + 128;
-    out->size += (size_t)snprintf(buffer_room(out, room), room, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n",
-                                  load.path, last ? "Connection: close\r\n" : "");
+    size_t room = strlen(load.path) + sizeof load.host + 128;
+    out->size += (size_t)snprintf(buffer_room(out, room), room, "GET %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", load.path,
+                                  load.host, last ? "Connection: close\r\n" : "");
 }
 
 static int answer_http(const char *from, size_t n, size_t *taken, size_t *skip)
@@ -173,8 +173,11 @@ bool text_preload(void)
     int error = errno;
     if (fd < 0 && server_lost(load.b, 1))
         return false;
-    if (fd < 0)
-        bench_die(load.b, BENCH_INTERNAL, "no connection: %s", strerror(error));
+    if (fd < 0) {
+        char to[BENCH_ADDRESS_TEXT];
+        bench_die(load.b, BENCH_INTERNAL, "no connection to %s: %s", bench_address_text(&load.to, to),
+                  bench_address_wrong(&load.to, false, error));
+    }
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     bool good = true;

@@ -9,10 +9,11 @@
  */
 #include "loadgen.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +46,41 @@ struct loop {
 
 /* ---- sockets ---- */
 
+bool connection_within(void)
+{
+    return load.to.any.sa_family == AF_INET && ntohl(load.to.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* How a connection that is being made ends, after --timeout at the latest: 0, or an error. */
+static int outcome(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    uint64_t now, until = bench_now() + (uint64_t)(load.timeout * 1e9);
+    int error = ETIMEDOUT, n, left;
+    do {
+        left = (now = bench_now()) < until ? (int)((until - now) / 1000000) + 1 : 0;
+        n = poll(&p, 1, left);
+    } while (n < 0 ? errno == EINTR : n == 0 && left > 0); /* who was stopped looks once more */
+    if (n > 0)
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof error});
+    return n < 0 ? errno : error;
+}
+
+/* False: errno says why. */
+static bool connects(int fd, bool waits)
+{
+    if (connect(fd, &load.to.any, load.to.size) != 0 &&
+        (errno != EINPROGRESS || (waits && (errno = outcome(fd)) != 0)))
+        return false;
+    return !waits || fcntl(fd, F_SETFL, 0) == 0;
+}
+
 int connection_open(int number, bool waits)
 {
-    struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)load.port)};
-    int one = 1;
-    for (int i = 0; i < 250; i++) {
+    int one = 1, addresses = connection_within() ? 250 : 1;
+    for (int i = 0; i < addresses; i++) {
         int address = (number + i) % (load.addresses > i ? load.addresses : i + 1);
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | (waits ? 0 : SOCK_NONBLOCK), 0);
+        int fd = socket(load.to.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd < 0)
             return -1;
         if (address != 0) {
@@ -62,7 +90,7 @@ int connection_open(int number, bool waits)
             bind(fd, (struct sockaddr *)&from, sizeof from);
         }
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-        if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 || errno == EINPROGRESS)
+        if (connects(fd, waits))
             return fd;
         int error = errno;
         close(fd);
@@ -73,19 +101,27 @@ int connection_open(int number, bool waits)
     return -1;
 }
 
+/* What this machine has not got is no fault of the server's. */
+static _Noreturn void cannot(int number, int error)
+{
+    char to[BENCH_ADDRESS_TEXT];
+    bool lacks = error == EMFILE || error == ENFILE || error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
+    bench_die(load.b, lacks ? BENCH_UNSUPPORTED : BENCH_INTERNAL, "connection %d of %d to %s: %s", number + 1,
+              load.connections, bench_address_text(&load.to, to), bench_address_wrong(&load.to, false, error));
+}
+
 /* False: the server is gone. Where there has been none, and nothing is measured, that ends the process. */
 static bool opens(struct loop *l, struct conn *c, bool waits)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | EPOLLET, .data.ptr = c};
     c->fd = connection_open(c->number, waits);
-    if (c->fd < 0 && (errno == ECONNREFUSED || errno == ETIMEDOUT) &&
+    if (c->fd < 0 && (errno == ECONNREFUSED || errno == ETIMEDOUT || errno == EHOSTUNREACH || errno == ENETUNREACH) &&
         (!waits || load.b->filled > 0 || bench_given(load.b, "server"))) {
         l->gone = true;
         return false;
     }
     if (c->fd < 0 || epoll_ctl(l->events, EPOLL_CTL_ADD, c->fd, &event) != 0)
-        bench_die(load.b, errno == EMFILE || errno == ENFILE ? BENCH_UNSUPPORTED : BENCH_INTERNAL,
-                  "connection %d of %d: %s", c->number + 1, load.connections, strerror(errno));
+        cannot(c->number, errno);
     c->begun = 0;
     return true;
 }

@@ -69,13 +69,13 @@ static double seconds(struct rusage of)
 /* In the child. */
 static void becomes_wrk(int out)
 {
-    char threads[16], connections[16], duration[16], timeout[16], url[4200];
+    char threads[16], connections[16], duration[16], timeout[16], url[4400];
     unsigned first = (unsigned)bench_int(load.b, "workers");
     snprintf(threads, sizeof threads, "%d", load.threads);
     snprintf(connections, sizeof connections, "%d", load.connections);
     snprintf(duration, sizeof duration, "%.0fs", load.duration);
     snprintf(timeout, sizeof timeout, "%.0fs", ceil(load.timeout));
-    snprintf(url, sizeof url, "http://127.0.0.1:%d%.4000s", load.port, load.path);
+    snprintf(url, sizeof url, "http://%s:%d%.4000s", load.host, bench_address_port(&load.to), load.path);
     if (bench_int(load.b, "apart"))
         bench_pin(bench_processors() > first ? first : 0);
     if (dup2(out, 1) >= 0 && dup2(out, 2) >= 0)

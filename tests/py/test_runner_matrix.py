@@ -6,7 +6,7 @@ import json
 import unittest
 from pathlib import Path
 
-from fake_tree import CONFIG, ROOT, FakeBuilder, TreeCase, program
+from fake_tree import CONFIG, ROOT, TreeCase, program
 
 from experiments.runner import known, matrix as matrices
 from experiments.runner.errors import Stop, nearest
@@ -232,32 +232,6 @@ class Breaches(TreeCase):
                      "'lokal' is none of local|global (nearest: local)")
         self.refused("program: good\nfactors: {scheduler: 'fifo:global'}\n", "is no knob=value")
         self.assertFalse(self.out.exists())
-
-    def test_knobs_of_a_poller(self) -> None:
-        (self.tree / "core").mkdir(exist_ok=True)
-        (self.tree / "core/config.c").write_text('variables[] = {{.name = "POLLER"}};\nfamilies[] = {"TEST_"};\n')
-        with open(self.tree / "meson_options.txt", "a", encoding="utf-8") as options:
-            options.write("option('poller', type: 'combo')\n")
-        knobs = [{"name": "mode", "type": "choice", "range": "loop|sleep"}, {"name": "us", "type": "integer", "range": [1, 10]}]
-        told = {**CONFIG, "pollers": [{"name": "thread", "summary": "", "knobs": knobs}]}
-        program(self.tree, "tenter-config", f"echo '{json.dumps(told)}'\n")
-        text = "program: good\nfactors: {workers: 1, TENTER_POLLER: ['%s']}\nbuild: {poller: [thread]}\n"
-        for bad, said in (("thread:mode=lop", "m.yaml:4: knob mode of thread: 'lop' is none of loop|sleep (nearest: loop)"),
-                          ("thread:us=11", "m.yaml:4: knob us of thread: 11 is out of range"),
-                          ("thread:mod=loop", "m.yaml:4: unknown knob 'mod' of thread (nearest: mode)"),
-                          ("thread:loop", "m.yaml:4: 'loop' is no knob=value"),
-                          ("worker:batch=1", "m.yaml:4: TENTER_POLLER: worker is not this group's poller, which is thread")):
-            self.refused(text % bad, said)
-        found = matrices.load(self.tree, self.matrix(text % "thread:mode=loop:us=5"))
-        known.check_names(self.tree, found)
-        known.check_knobs(self.tree, FakeBuilder(self.tree), found)
-
-    def test_servers_are_no_programs(self) -> None:
-        """One would serve until its time is out."""
-        (self.tree / "experiments/servers").mkdir()
-        (self.tree / "experiments/servers/web.c").write_text('const struct service service = {.name = "web"};\n')
-        self.refused("program: web-event\nfactors: {workers: 1}\n", "m.yaml:3: 'web-event' serves until it is told to end",
-                     "program: loadgen, and the factor or option server: web-event")
 
     def test_knobs_of_a_module_outside_the_tree(self) -> None:
         (self.tree / "mine").mkdir()
