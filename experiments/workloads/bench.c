@@ -134,6 +134,8 @@ static void unknown(const struct bench *b, const char *name)
         if (strcmp(commons[i].option.name, name) == 0)
             bench_die(b, BENCH_USAGE,
                       "option --%s has no meaning here; the nearest that has is --%s (--help shows all)", name, best);
+    if (least > (strlen(name) + 1) / 2) /* nobody means what has hardly a letter of it */
+        bench_die(b, BENCH_USAGE, "no option --%s (--help shows all)", name);
     bench_die(b, BENCH_USAGE, "no option --%s; did you mean --%s? (--help shows all)", name, best);
 }
 

@@ -312,6 +312,9 @@ def refuses(program: str) -> None:
                   ("--port", "9", "--generator", "wrk", "--depth", "2"), ("--port", "9", "--threads", "2", "--connections", "1"), ("--server", " ")):
         done = subprocess.run([program, *words], env=ENV, capture_output=True, text=True, timeout=120, check=False)
         wanted(f"{words}: {done.returncode} {done.stderr}", (done.returncode, len(done.stderr.splitlines())) == (77 if "/no/such/program" in words else 2, 1))
+    for word, meant in (("--portt", "; did you mean --port?"), ("--copies", " (--help")):      # --sizes has little of that
+        done = subprocess.run([program, word], env=ENV, capture_output=True, text=True, timeout=120, check=False)
+        wanted(f"{word}: {done.stderr}", done.returncode == 2 and f"no option {word}{meant}" in done.stderr)
     with socket.create_server(("127.0.0.1", 0)) as closed_port:
         port = closed_port.getsockname()[1]
     done = subprocess.run([program, "--port", str(port)], env=ENV, capture_output=True, text=True, timeout=120, check=False)
