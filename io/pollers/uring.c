@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "io/ahead.h"
+#include "io/tenter_io.h"
 
 #define TN_KNOB_OWNER uring
 #define URING_KNOBS(K)                                                                                            \

@@ -40,10 +40,12 @@ static void uring_buffer_gone(struct tn_got *got, bool used)
     uring_give(b->of, b);
 }
 
+/* Whoever has used that number too early has made it known: were it closed without a word, the number's next owner would be taken for
+ * what it was, which never blocks. */
 static void uring_accepted_gone(struct tn_got *got, bool used)
 {
     if (!used)
-        close((int)got->result);
+        tn_close((int)got->result);
     free(got);
 }
 
@@ -186,7 +188,7 @@ static void uring_received(struct uring *r, const struct io_uring_cqe *cqe, stru
     } else if (cqe->res >= 0 && (cqe->user_data & URING_TAGS) == URING_ACCEPTS) {
         got = malloc(sizeof *got);
         if (got == NULL)
-            close(cqe->res);
+            tn_close(cqe->res);
         else
             got->gone = uring_accepted_gone;
         result = got != NULL ? result : -ENOMEM;
