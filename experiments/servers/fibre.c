@@ -3,7 +3,9 @@
  * Front-end: a fibre for each connection.
  *
  * No call has a deadline: a timer for each would cost a tenth of a request. One more fibre looks over all connections some
- * times within --patience, and shuts down those that have made no progress, which wakes theirs.
+ * times within --patience, and shuts down those that have made no progress, which wakes theirs. So do all end when the server
+ * does: as members of a group (tenter_group.h) they could be cancelled, but then each of their waits is entered there and taken
+ * out again, under the group's lock.
  */
 #include "server.h"
 
@@ -14,13 +16,14 @@
 #include <stdlib.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <tenter_group.h>
 #include <tenter_io.h>
+#include <tenter_sync.h>
 #include <unistd.h>
 
 static struct bench *bench;
 static tn_time patience;
-static tn_group group;
+static tn_latch serving = TN_LATCH_INIT(0); /* fibres that have a connection */
+static tn_token ending;
 static int mutex_design;
 
 static tn_mutex lock = TN_MUTEX_INIT;
@@ -61,9 +64,16 @@ static void leaves(struct connection *c)
     c->others.tqe_prev = NULL;
 }
 
+/* Its fibre finds that it is over. With the lock. */
+static void shuts(struct connection *c)
+{
+    leaves(c);
+    tn_shutdown(c->fd, SHUT_RDWR);
+}
+
 static void *looks_over(void *arg)
 {
-    while (tn_sleep((uint64_t)patience / 4) == 0) {
+    while (tn_sleep_until(tn_now() + patience / 4, &ending) == 0) {
         struct connection *c, *next;
         uint64_t now = server_now();
         tn_mutex_lock(&lock);
@@ -71,8 +81,7 @@ static void *looks_over(void *arg)
             next = TAILQ_NEXT(c, others);
             if (server_since(c) + (uint64_t)patience <= now && !server_takes(c, now)) {
                 server_count(&server_totals->silent, 1);
-                leaves(c);
-                tn_shutdown(c->fd, SHUT_RDWR);
+                shuts(c);
             }
         }
         tn_mutex_unlock(&lock);
@@ -96,6 +105,7 @@ static void *serves(void *arg)
     leaves(c);
     tn_mutex_unlock(&lock);
     server_closed(c);
+    tn_latch_down(&serving, 1);
     return NULL;
 }
 
@@ -104,7 +114,9 @@ static void begins(struct connection *c)
     tn_mutex_lock(&lock);
     TAILQ_INSERT_TAIL(&live, c, others);
     tn_mutex_unlock(&lock);
-    if (tn_spawn(NULL, &(struct tn_attr){.group = &group}, serves, c) != 0) {
+    tn_latch_up(&serving, 1);
+    if (tn_spawn(NULL, NULL, serves, c) != 0) {
+        tn_latch_down(&serving, 1);
         server_count(&server_totals->refused, 1);
         tn_mutex_lock(&lock);
         leaves(c);
@@ -129,23 +141,29 @@ static void *first(void *arg)
 {
     sigset_t ends;
     struct signalfd_siginfo signal;
-    tn_fibre *acceptor;
+    tn_fibre *acceptor, *watcher;
+    struct connection *c;
     int listener;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
     int signals = signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC);
     server_open(bench, &listener, 1);
-    tn_group_open(&group, TN_FOREVER);
+    tn_token_init(&ending);
     bench_tenter_counters_start();
     if (signals < 0 || tn_spawn(&acceptor, NULL, listens, (void *)(intptr_t)listener) != 0 ||
-        tn_spawn(NULL, &(struct tn_attr){.group = &group}, looks_over, NULL) != 0)
+        tn_spawn(&watcher, NULL, looks_over, NULL) != 0)
         bench_die(bench, BENCH_INTERNAL, "no memory");
     tn_read(signals, &signal, sizeof signal);
     tn_close(listener);
     tn_join(acceptor, NULL);
-    tn_group_cancel(&group);
-    tn_group_close(&group);
+    tn_token_fire(&ending);
+    tn_join(watcher, NULL);
+    tn_mutex_lock(&lock);
+    while ((c = TAILQ_FIRST(&live)) != NULL)
+        shuts(c);
+    tn_mutex_unlock(&lock);
+    tn_latch_wait(&serving);
     tn_close(signals);
     bench_tenter_counters_stop(bench);
     return arg;
