@@ -273,7 +273,7 @@ def ours(program: str, servers: list[str]) -> None:
         said = run(program, "--server", "httpd-bare", "--generator", "wrk", "--connections", "20", "--apart")
         wanted(f"wrk as a witness: {said}", value(said, "throughput") > 0 and value(said, "cpu") > 0 and value(said, "latency_median") > 0
                and value(said, "errors") == 0)
-    answer = [path for path in servers if Path(path).name != "httpd-bare"]          # which waits for a blank line
+    answer = [path for path in servers if not Path(path).name.startswith("httpd-bare")]  # which wait for a blank line
     for path in answer + (["httpd-nginx"] if debians.returncode == 0 else []):      # each spoken to as the other
         speaks = () if "kvcache" in path else ("--protocol", "memcached")
         said = run(program, "--server", path, "--duration", "80000", "--timeout", "3600", *speaks, code=1)
