@@ -82,8 +82,9 @@ void calls_attach(pid_t pid)
         counter = (int)syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (counter < 0)
         bench_unavailable(load.b, "calls",
-                          id == 0 ? "the kernel shows no tracepoint of system calls"
-                                  : "the kernel lets nobody count them");
+                          id != 0          ? "the kernel lets nobody count them"
+                          : geteuid() != 0 ? "the kernel shows its tracepoints to root alone"
+                                           : "the kernel shows no tracepoint of system calls");
     close(go[0]);
     close(go[1]);
     go[0] = go[1] = -1;
