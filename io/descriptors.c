@@ -344,6 +344,17 @@ void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t resul
     let_go(claims, cl, ready);
 }
 
+bool descriptor_claim(struct descriptor *d, unsigned way, uint32_t generation, struct runtime *rt)
+{
+    tn_tokenlock_lock(&d->lock, tn_process());
+    struct runtime *owner = atomic_load_explicit(&d->owner, memory_order_relaxed); /* relaxed, both: under the lock */
+    bool over = tn_way_generation(way_of(d, way)) != generation;
+    if (owner == NULL && !over)
+        atomic_store_explicit(&d->owner, rt, memory_order_relaxed);
+    tn_tokenlock_unlock(&d->lock);
+    return owner == NULL || owner == rt || over;
+}
+
 bool descriptor_is_file(struct descriptor *d)
 {
     return atomic_load_explicit(&d->known, memory_order_relaxed) == known_as(IO_FILE); /* relaxed: a constant */
@@ -378,6 +389,7 @@ void descriptor_arm_early(struct descriptor *d, int fd, unsigned way, uint32_t g
 {
     struct worker *self = tn_self();
     struct cluster *cl = self != NULL ? cluster_of(self->pub.cluster) : NULL;
-    if (cl != NULL && !descriptor_armed(d) && (cl->calls & TN_CALLS_EAGER) != 0 && descriptor_owned(d, cl->rt))
+    if (cl != NULL && !descriptor_armed(d) && (cl->calls & TN_CALLS_EAGER) != 0 &&
+        descriptor_owned(d, way, generation, cl->rt))
         descriptor_arm(d, fd, way, generation);
 }

@@ -107,13 +107,16 @@ static inline void descriptor_sleeps(struct descriptor *d, const struct fibre *f
     atomic_store_explicit(&d->sleeper, (uint64_t)(uintptr_t)f << 16 | (lines & 0xffff), memory_order_relaxed);
 }
 
-/* Do the fibres of rt wait for it, and no other's? If nobody's do, they do from now on. */
-static inline bool descriptor_owned(struct descriptor *d, struct runtime *rt)
+/* It becomes rt's, if it is nobody's and that generation of it has not ended: its number's next owner may be of another runtime. */
+bool descriptor_claim(struct descriptor *d, unsigned way, uint32_t generation, struct runtime *rt);
+
+/* Do the fibres of rt wait for it, and no other's? If nobody's do, they do from now on. Of what was closed meanwhile: as if they did;
+ * who goes on is told. */
+static inline bool descriptor_owned(struct descriptor *d, unsigned way, uint32_t generation, struct runtime *rt)
 {
-    struct runtime *owner = atomic_load_explicit(&d->owner, memory_order_relaxed); /* relaxed, all: compared only */
-    return owner == rt || (owner == NULL && (atomic_compare_exchange_strong_explicit(
-                                                 &d->owner, &owner, rt, memory_order_relaxed, memory_order_relaxed) ||
-                                             owner == rt));
+    /* relaxed: compared only */
+    return __builtin_expect(atomic_load_explicit(&d->owner, memory_order_relaxed) == rt, 1) ||
+           descriptor_claim(d, way, generation, rt);
 }
 
 #endif

@@ -281,7 +281,7 @@ FOR_EACH_WAY ssize_t way_do(int fd, unsigned way, const struct io_how *how)
     if (self == NULL)
         return thread_do(way_of(d, way), generation, fd, way, how);
     struct cluster *cl = cluster_of(self->pub.cluster);
-    if (!descriptor_owned(d, cl->rt))
+    if (!descriptor_owned(d, way, generation, cl->rt))
         return failed(EBUSY);
     if (__builtin_expect(cl->calls != 0, 0)) {
         if (way == TN_WAY_IN && (cl->calls & TN_CALLS_YIELD) != 0)
@@ -338,12 +338,14 @@ static bool take(struct tn_arm *arm, unsigned way)
     struct descriptor *d = (struct descriptor *)(void *)((char *)w - at);
     struct worker *self = tn_self();
     int fd = (int)(intptr_t)arm->item;
-    if (d == &no_descriptor || self == NULL || !descriptor_owned(d, cluster_of(self->pub.cluster)->rt)) {
+    uint32_t generation = tn_way_generation_first(w);
+    if (d == &no_descriptor || self == NULL ||
+        !descriptor_owned(d, way, generation, cluster_of(self->pub.cluster)->rt)) {
         arm->rc = d == &no_descriptor ? EBADF : self == NULL ? EPERM : EBUSY;
         return true;
     }
     bool file = descriptor_is_file(d);
-    arm->rc = file ? 0 : descriptor_arm(d, fd, way, tn_way_generation(w));
+    arm->rc = file ? 0 : descriptor_arm(d, fd, way, generation);
     if (arm->rc == EPERM && sys_ready(fd, way, 0)) /* no poller takes what is always ready, such as /dev/null */
         arm->rc = 0;
     return file || arm->rc != 0 || sys_ready(fd, way, 0);
