@@ -60,7 +60,7 @@ TN_API int tn_channel_close(tn_channel *c);
 struct tn_arm {
     const struct tn_arm_kind *kind;
     void *object, *item;
-    int rc; /* out, of the arm that happened: 0, or EPIPE where its channel is closed */
+    int rc; /* out, of the arm that happened: 0, EPIPE where its channel is closed, or what its kind says */
     uint64_t room[18];
 };
 

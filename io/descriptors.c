@@ -260,18 +260,22 @@ void tn_io_expect(uint64_t key)
 }
 
 /* Of a fibre that waits in tn_recv these are the lines that it has used since it was woken last, and will use again: from the
- * switch to the caller's variables. */
+ * switch to the caller's variables. And where the kernel will write. */
 enum { SLEEPER_BELOW = 6, SLEEPER_ABOVE = 5 };
 
 void tn_io_expect_sleeper(uint64_t key)
 {
     if (tn_self() == NULL)
         return;
-    /* relaxed: a hint, which is fetched and not looked at */
-    uint64_t hint = atomic_load_explicit(&descriptor_at((int)(uint32_t)key)->sleeper, memory_order_relaxed);
+    struct descriptor *d = descriptor_at((int)(uint32_t)key);
+    /* relaxed, both: hints, which are fetched and not looked at */
+    uint64_t hint = atomic_load_explicit(&d->sleeper, memory_order_relaxed);
+    const char *buffer = atomic_load_explicit(&d->buffer, memory_order_relaxed);
     uintptr_t f = (uintptr_t)(hint >> 16), frame = f - (hint & 0xffff) * TN_CACHE_LINE;
     __builtin_prefetch((const void *)f, 1);
     __builtin_prefetch((const void *)(f + TN_CACHE_LINE), 1);
+    __builtin_prefetch(buffer, 1);
+    __builtin_prefetch(buffer + TN_CACHE_LINE, 1);
     for (uintptr_t i = 0; i < SLEEPER_BELOW + SLEEPER_ABOVE; i++)
         __builtin_prefetch((const void *)(frame + (i - SLEEPER_BELOW) * TN_CACHE_LINE), 1);
 }

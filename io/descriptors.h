@@ -11,13 +11,14 @@
 /* What a call looks at lies on two lines of the cache, one for each direction. */
 struct descriptor {
     _Alignas(TN_CACHE_LINE) struct tn_way in;
-    _Atomic(uint64_t) sleeper; /* a hint (descriptor_sleeps) */
-    _Atomic(void *) armed;     /* written under the lock: where a poller tells events of it (arm); NULL: none */
+    _Atomic(uint64_t) sleeper; /* hints, both (descriptor_sleeps) */
+    _Atomic(const void *) buffer;
     _Alignas(TN_CACHE_LINE) struct tn_way out;
     _Atomic(struct runtime *) owner; /* whose fibres may wait; NULL: nobody's has yet */
     _Atomic(uint32_t) known;         /* written under the lock: IO_KINDS * tn_process() + an io_kind */
     _Atomic(unsigned) told;          /* written under the lock: in which ways; 0 if it is not armed */
     struct tn_ahead ahead;           /* of TN_WAY_IN */
+    _Atomic(void *) armed;           /* written under the lock: where a poller tells events of it (arm); NULL: none */
     struct tn_tokenlock lock; /* over becoming known, being armed, being closed; its process is that of all of it */
 };
 
@@ -88,7 +89,7 @@ void descriptor_arm_early(struct descriptor *d, int fd, unsigned way, uint32_t g
 
 static inline bool descriptor_armed(struct descriptor *d)
 {
-    return atomic_load_explicit(&d->armed, memory_order_relaxed) != NULL; /* relaxed: a hint, if not for who arms */
+    return atomic_load_explicit(&d->told, memory_order_relaxed) != 0; /* relaxed: a hint, if not for who arms */
 }
 
 /* A hint: do events of that way reach it? Where that ends, an event follows. */
@@ -98,13 +99,16 @@ static inline bool descriptor_tells(struct descriptor *d, unsigned way)
            0; /* relaxed: tn_way_wait finds that event */
 }
 
-/* By a fibre that is about to wait for input: where its control block is, and how many lines below it the frame of who calls, for
- * tn_io_expect_sleeper. Where an address has more than 48 bits, or the fibre has ended, something else is fetched, in vain. */
-static inline void descriptor_sleeps(struct descriptor *d, const struct fibre *f, const char *frame)
+/* By a fibre that is about to wait for input: where its control block is, and how many lines below it the frame of who calls, and
+ * where what comes shall go, for tn_io_expect_sleeper. Where an address has more than 48 bits, or the fibre has ended, something
+ * else is fetched, in vain. */
+static inline void descriptor_sleeps(struct descriptor *d, const struct fibre *f, const char *frame,
+                                     const void *buffer)
 {
     uint64_t lines = (uint64_t)((uintptr_t)f - (uintptr_t)frame) / TN_CACHE_LINE;
-    /* relaxed: a hint */
+    /* relaxed, both: hints */
     atomic_store_explicit(&d->sleeper, (uint64_t)(uintptr_t)f << 16 | (lines & 0xffff), memory_order_relaxed);
+    atomic_store_explicit(&d->buffer, buffer != NULL ? buffer : frame, memory_order_relaxed);
 }
 
 /* It becomes rt's, if it is nobody's and that generation of it has not ended: its number's next owner may be of another runtime. */

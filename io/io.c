@@ -125,7 +125,7 @@ static inline int turn_wait(struct descriptor *d, unsigned way, uint32_t generat
 {
     const struct worker *self = tn_self();
     if (way == TN_WAY_IN)
-        descriptor_sleeps(d, self->current, __builtin_frame_address(0));
+        descriptor_sleeps(d, self->current, __builtin_frame_address(0), how->rq != NULL ? how->rq->data : NULL);
     return tn_way_wait(way_of(d, way), generation, mine, how->deadline, how->token);
 }
 
