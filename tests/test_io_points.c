@@ -143,7 +143,7 @@ static const char others[] = " tn_socket tn_shutdown tn_close tn_io_object ";
 enum way { BEFORE, MEANWHILE, LATE, TELLS };
 static enum way way;
 static _Atomic(int) began;
-static bool refused; /* BEFORE, LATE: the group was over before its member's member was spawned */
+static _Atomic(bool) refused; /* BEFORE, LATE: the group was over before its member's member was spawned */
 
 static void *calls(void *row)
 {
@@ -165,7 +165,8 @@ static tn_fibre *member(tn_group *g, void *(*fn)(void *), void *arg)
 {
     tn_fibre *f = NULL;
     int rc = tn_spawn(&f, &(struct tn_attr){.group = g}, fn, arg);
-    refused |= way != MEANWHILE && rc == ECANCELED;
+    if (way != MEANWHILE && rc == ECANCELED)
+        refused = true;
     CHECK(rc == 0 || refused);
     return f;
 }
