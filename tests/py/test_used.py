@@ -21,7 +21,7 @@ NOT_COMPARED: dict[str, dict[str, str]] = {"schedulers": {}, "schedulers-sim": {
 NOT_SHOWN = {
     **dict.fromkeys(("blocking", "flag", "stacks", "steps", "suspension", "timers", "wave"), "of the core, whatever the module"),
     "arrivals": "has one worker", "locks": "is about mutexes", "micro": "in overheads", "ranks": "says something else: its matrix",
-    "requests": "is about pollers", "yield": "livelocks on purpose",
+    "requests": "is about pollers", "httpd-bare-fibres": "so too", "yield": "livelocks on purpose",
 }
 
 #: The structures that crowd could name and no matrix has, and why.
