@@ -58,9 +58,9 @@ struct tn_poller {
     int (*arm)(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place);
     void (*disarm)(void *place, uint64_t key);
 
-    /* Once it is open. TN_CALLS_EAGER: a descriptor is armed with its first call, or as it comes from tn_accept, whether or not anybody has to
-     * wait; else when the first one has to. TN_CALLS_YIELD: other fibres come first, before a call that reads.
-     * Left out: neither. */
+    /* Asked once, when it is open. TN_CALLS_EAGER: a descriptor is armed with its first call, or as it comes from tn_accept,
+     * whether or not anybody has to wait; else when the first one has to. TN_CALLS_YIELD: other fibres come first, before a
+     * call that reads. Left out: neither. */
     unsigned (*calls)(const void *state);
 
     /* Make a call on behalf of a fibre of worker `me`, which waits until it is over (io/request.h); it does not block, nor

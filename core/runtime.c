@@ -101,9 +101,9 @@ static int choose_poller(struct cluster *cl, const char *spec)
     const struct tn_poller *p = binding_poller;
     size_t name = spec != NULL ? strcspn(spec, ":") : 0;
     if (spec != NULL && !(strlen(p->name) == name && memcmp(spec, p->name, name) == 0)) {
-        tn_message("tenter: this build has the poller '%s', not '%.*s' (others: meson setup "
-                   "-Dpoller=null|worker|thread|fibre|uring)",
-                   p->name, (int)name, spec);
+        tn_message(
+            "tenter: this build has the poller '%s', not '%.*s' (others: ./tenter list, meson setup -Dpoller=…)",
+            p->name, (int)name, spec);
         return EINVAL;
     }
     return tn_knobs_parse("poller", p->knobs, p->n_knobs, spec != NULL ? spec + name : "", cl->poller_knobs);

@@ -314,8 +314,7 @@ TN_API ssize_t tn_io(int fd, int way, io_call *call, void *arg, tn_time deadline
 {
     if (way != TN_IO_IN && way != TN_IO_OUT)
         return failed(EINVAL);
-    struct io_how how = {call, arg, NULL, 0, deadline, token};
-    return way == TN_IO_IN ? io_in(fd, &how) : io_out(fd, &how);
+    return io_do(fd, (unsigned)way, &(struct io_how){call, arg, NULL, 0, deadline, token});
 }
 
 /* ---- arms of tn_select ---- */

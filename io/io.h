@@ -35,6 +35,10 @@ struct io_how {
 
 ssize_t io_in(int fd, const struct io_how *how);
 ssize_t io_out(int fd, const struct io_how *how);
+static inline ssize_t io_do(int fd, unsigned way, const struct io_how *how)
+{
+    return way == TN_WAY_IN ? io_in(fd, how) : io_out(fd, how);
+}
 
 /* A number that has just come from the kernel, of the kind that `like` had in that generation (-1: to be looked at). */
 uint32_t io_generation(int fd);

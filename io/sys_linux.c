@@ -101,8 +101,7 @@ static ssize_t transfer(int fd, unsigned way, io_call *call, struct transfer *t,
     if (asked == 0 && (t->rq.kind == TN_REQUEST_READV || t->rq.kind == TN_REQUEST_WRITEV))
         t->rq.kind = TN_REQUEST_NOTHING;
     t->rq.fd = fd;
-    struct io_how how = {call, t, &t->rq, asked, deadline, token};
-    return way == TN_WAY_IN ? io_in(fd, &how) : io_out(fd, &how);
+    return io_do(fd, way, &(struct io_how){call, t, &t->rq, asked, deadline, token});
 }
 
 static ssize_t call_read(int fd, void *arg)

@@ -7,10 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -41,10 +39,7 @@ static bool serves(struct bare *c)
 
 int main(int argc, char **argv)
 {
-    static struct bench_option own[] = {
-        {"workers", BENCH_INT, "1", 1, 1, NULL, "", "loops", NULL, 0, 0, false},
-        BENCH_ADDRESS_OPTION,
-        {"port", BENCH_INT, "0", 0, 65535, NULL, "", "to listen at; 0: one that is free", NULL, 0, 0, false}};
+    static struct bench_option own[] = BARE_OPTIONS("loops");
     static struct bench b = {.program = "httpd-bare",
                              .about = "the barest server of one text, until SIGTERM",
                              .clock = "none: a generator measures it",
@@ -54,18 +49,14 @@ int main(int argc, char **argv)
     struct epoll_event some[EVENTS];
     int listener;
     struct utsname system;
-    sigset_t ends;
     bench_start(&b, argc, argv);
     uname(&system);
     bench_binary_peer(&b, "epoll", system.release, "\"differs\": \"the barest loop\"");
-    bare_open();
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
+    int signals = bare_open(0);
     bench_resolve(&b, "address", bench_text(&b, "address"), (int)bench_int(&b, "port"), &where);
     bench_listen(&b, &where, &listener, 1);
     fcntl(listener, F_SETFL, O_NONBLOCK); /* who has come may be gone */
-    int events = epoll_create1(EPOLL_CLOEXEC), signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    int events = epoll_create1(EPOLL_CLOEXEC);
     epoll_ctl(events, EPOLL_CTL_ADD, listener, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &listener});
     epoll_ctl(events, EPOLL_CTL_ADD, signals, &(struct epoll_event){.events = EPOLLIN, .data.ptr = &signals});
     for (bool ending = false; !ending;) {

@@ -9,9 +9,11 @@
 #include "../experiments/workloads/bench_address.h"
 
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 
 #define BARE_ANSWER \
@@ -27,8 +29,22 @@ struct bare {
 static char bare_answers[BARE_AT_ONCE * BARE_SIZE];
 static uint64_t bare_requests, bare_connections; /* by the only thread */
 
-static inline void bare_open(void)
+/* Their options; `workers`: what those are. */
+#define BARE_OPTIONS(workers)                                                                                  \
+    {                                                                                                          \
+        {"workers", BENCH_INT, "1", 1, 1, NULL, "", workers, NULL, 0, 0, false}, BENCH_ADDRESS_OPTION,         \
+        {                                                                                                      \
+            "port", BENCH_INT, "0", 0, 65535, NULL, "", "to listen at; 0: one that is free", NULL, 0, 0, false \
+        }                                                                                                      \
+    }
+
+/* Where it is told to end. */
+static inline int bare_open(int flags)
 {
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -36,6 +52,7 @@ static inline void bare_open(void)
     }
     for (int i = 0; i < BARE_AT_ONCE; i++)
         memcpy(bare_answers + i * BARE_SIZE, BARE_ANSWER, BARE_SIZE);
+    return signalfd(-1, &ends, SFD_CLOEXEC | flags);
 }
 
 /* NULL: no memory. */

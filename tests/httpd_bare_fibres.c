@@ -8,7 +8,6 @@
 #include "../experiments/workloads/bench_tenter.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <tenter_io.h>
@@ -61,24 +60,16 @@ static void *first(void *signals)
 
 int main(int argc, char **argv)
 {
-    static struct bench_option own[] = {
-        {"workers", BENCH_INT, "1", 1, 1, NULL, "threads", "that run fibres", NULL, 0, 0, false},
-        BENCH_ADDRESS_OPTION,
-        {"port", BENCH_INT, "0", 0, 65535, NULL, "", "to listen at; 0: one that is free", NULL, 0, 0, false}};
+    static struct bench_option own[] = BARE_OPTIONS("that run fibres");
     static struct bench b = {.program = "httpd-bare-fibres",
                              .about = "the barest server of one text, by fibres, until SIGTERM",
                              .clock = "none: a generator measures it",
                              .takes = BENCH_TAKES_SCHEDULER,
                              .own = own,
                              .n = sizeof own / sizeof *own};
-    sigset_t ends;
     bench = &b;
     bench_start(&b, argc, argv);
-    bare_open();
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ends, NULL);
-    bench_tenter_run(&b, "", first, (void *)(intptr_t)signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC));
+    bench_tenter_run(&b, "", first, (void *)(intptr_t)bare_open(SFD_NONBLOCK));
     bare_record(&b);
     return bench_finish(&b);
 }
