@@ -216,7 +216,8 @@ struct tn_scheduler {
      * on each yield, wait and exit, on the stack of the fibre that is about to stop, which ready() sees only
      * after the switch. With `fair` the module looks first at what it would otherwise look at last: what all workers
      * share, above all fibres that have yielded hard. That is so after a hard yield, and at every 64th call, so that
-     * no stream of local work starves the rest. */
+     * no stream of local work starves the rest. Not each time, though: where all yield hard, every call is such a one,
+     * and nothing else may starve either. */
     struct tn_fibre *(*next)(struct tn_worker *me, bool fair);
 
     /* The same on behalf of a fibre that yields; NULL: it goes on at once, and ready() is not called. Left out: next().

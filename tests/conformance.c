@@ -220,12 +220,14 @@ static void *yielders(void *hard) /* many yield until one, spawned in their mids
         f[i] = i == 4 ? spawn(set_flag, 0, false) : spawn(yield_until_flag, hard != NULL ? i % 2 : 0, false);
     for (int i = 0; i < 9; i++)
         join(f[i]);
-    atomic_store(&flag, false);
-    f[0] = spawn(yield_until_flag, (uintptr_t)hard, false); /* the spawner yields as well */
-    f[1] = spawn(set_flag, 0, false);
-    yield_until_flag(hard);
-    join(f[0]);
-    join(f[1]);
+    for (int place = 0; place < 2; place++) { /* one, before and behind one that yields; the spawner yields as well */
+        atomic_store(&flag, false);
+        for (int i = 0; i < 2; i++)
+            f[i] = spawn(i == place ? set_flag : yield_until_flag, (uintptr_t)hard, false);
+        yield_until_flag(hard);
+        join(f[0]);
+        join(f[1]);
+    }
     return NULL;
 }
 

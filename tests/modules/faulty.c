@@ -12,7 +12,8 @@ enum {
     LOSES_MIGRATED,
     STARVES_WOKEN,
     NEWEST_OF_MANY,
-    ASKS_NOBODY
+    ASKS_NOBODY,
+    FAIR_EACH_TIME
 };
 enum { MANY = 250 };
 
@@ -34,7 +35,7 @@ static int faulty_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why wh
     (void)me;
     if (FAULT == LOSES_MIGRATED && why == TN_MIGRATED)
         return 0;
-    if (FAULT == STARVES_WOKEN && why == TN_WOKEN)
+    if ((FAULT == STARVES_WOKEN && why == TN_WOKEN) || (FAULT == FAIR_EACH_TIME && why == TN_YIELDED_HARD))
         tn_locked_queue_push_back(&c->last, &f->link);
     else if (FAULT == NEWEST_OF_MANY && tn_locked_queue_length(&c->ready) > MANY)
         tn_locked_queue_push_front(&c->ready, &f->link);
@@ -46,9 +47,9 @@ static int faulty_ready(struct tn_worker *me, struct tn_fibre *f, enum tn_why wh
 static struct tn_fibre *faulty_next(struct tn_worker *me, bool fair)
 {
     struct faulty *c = me->cluster->sched;
-    (void)fair;
-    struct tn_link *f = tn_locked_queue_pop_front(&c->ready);
-    return tn_fibre_of(f != NULL ? f : tn_locked_queue_pop_front(&c->last));
+    bool last_first = FAULT == FAIR_EACH_TIME && fair;
+    struct tn_link *f = tn_locked_queue_pop_front(last_first ? &c->last : &c->ready);
+    return tn_fibre_of(f != NULL ? f : tn_locked_queue_pop_front(last_first ? &c->ready : &c->last));
 }
 
 static enum tn_work faulty_may_have_work(struct tn_worker *me)
