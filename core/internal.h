@@ -195,7 +195,7 @@ struct worker {
     struct fibre *free;      /* cache of ended fibres, by pub.link */
     unsigned n_free;
     bool searching;
-    bool brief;        /* it has slept and nobody woke it: one look around is enough */
+    bool brief;        /* what it has waited for, and no waker, ended its wait: one look around is enough */
     tn_time watch_ns;  /* how long the last watch was */
     struct fibre loop; /* the worker's own context, on its thread's stack */
     uint64_t counts[TN_COUNTERS_MAX];

@@ -402,15 +402,18 @@ void *worker_main(void *worker)
     if (POLLER->join != NULL)
         POLLER->join(cl->poller, &w->pub);
     preempt_begin(w, cl->preempt_us);
+    bool ran = false; /* a fibre, since it has parked */
     while (!must_leave(w)) {
         struct fibre *f = next_fibre(w, false);
-        if (f == NULL) {
+        /* Not where the last wait was ended by what it waited for: it will be so again, and to wait is to look. */
+        if (f == NULL && !(ran && w->brief)) {
             look_up(w);
             f = fibre_of(TN_SCHED(cl)->next(&w->pub, false));
         }
         if (f == NULL)
             f = search(w);
-        if (f == NULL) {
+        ran = f != NULL;
+        if (!ran) {
             park(w);
             continue;
         }
