@@ -3,22 +3,21 @@
  * Who is stuck: deadlocks, stalls, SIGQUIT. Nothing here runs on a path that fibres take; what it needs of them is what
  * they leave behind anyway.
  *
- * Deadlock. A thread that is no worker and waits in tn_join wakes now and then, and asks: are all workers of the
- * process idle, without a timer or a descriptor to wait for, all fibres blocked, and all other threads waiting as I
- * am? Proof that the answer yes is true. 1. Each cluster's workers are looked at twice, inside the lock of its idle
- * list. A worker that is listed both times, and has announced to park no more often meanwhile, was listed all the
- * time between, and ran nothing. 2. So between the two looks no thread was told to go on, for only workers end
- * fibres: the blocked threads, counted in between, were blocked all the while. 3. If the process has, in between, no
- * more threads than those workers, these blocked ones, threads that wake no fibre (the timekeepers, say) and idle
- * ones of the pools for blocking calls, then at that instant nobody runs who could wake or spawn anything: only a
- * worker gives an idle one a call, and none of the pool has become idle or ended meanwhile, since the number of its
- * threads is still the same. 4. A fibre that is ready would have been seen; and a timer or an armed descriptor, in
- * between too. Hence nothing will ever move.
+ * Deadlock. A thread that waits in tn_join, or in tn_run, where it may be the only worker, wakes now and then, and asks: are
+ * all workers of the process idle, without a timer or a descriptor to wait for, all fibres blocked, and all other threads
+ * waiting as I am? Proof that the answer yes is true. 1. Each cluster's workers are looked at twice, inside the lock of its
+ * idle list. A worker that is listed both times, and has announced to park no more often meanwhile, was listed all the time
+ * between, and ran nothing. 2. So between the two looks no thread was told to go on, for only workers end fibres: the blocked
+ * threads, counted in between, were blocked all the while. 3. If the process has, in between, no more threads than those
+ * workers, these blocked ones (such a worker is one of them), threads that wake no fibre (timekeepers) and idle ones of the
+ * pools for blocking calls, then at that instant nobody runs who could wake or spawn anything: only a worker gives an idle one
+ * a call, and none of the pool has become idle or ended meanwhile, since the number of its threads is still the same. 4. A
+ * fibre that is ready would have been seen; and a timer or an armed descriptor, in between too. Hence nothing will ever move.
  *
  * Stall. The watchdog, a thread of its own that is there only for stall_ms > 0, looks four times in that time.
  * - A worker counts its scheduling points; one whose count is that of four looks ago has reached none.
- * - It marks ready fibres in the unused half of their saved errno. A switch away from a fibre stores the whole word, so
- *   that a mark of four looks ago tells of a fibre that has not run since.
+ * - It marks ready fibres in the unused half of their saved errno. A switch away from a fibre stores the whole word, so that a
+ *   mark of four looks ago tells of a fibre that has not run since.
  * - If all fibres are blocked for four looks, with no timer and no descriptor, only a thread outside could wake one.
  */
 #include "internal.h"
@@ -76,14 +75,16 @@ void diagnose_own_ends(void)
 void diagnose_worker_begins(struct worker *w)
 {
     w->stopped.thread = tn_thread_number();
-    diagnose_own_begins();
+    if (!w->lent) /* its thread counts as blocked, in tn_run */
+        diagnose_own_begins();
     atomic_store_explicit(&w->alive, true, memory_order_release); /* AL0 release: its number */
 }
 
 void diagnose_worker_ends(struct worker *w)
 {
     atomic_store_explicit(&w->alive, false, memory_order_relaxed); /* relaxed: as early as late */
-    diagnose_own_ends();
+    if (!w->lent)
+        diagnose_own_ends();
 }
 
 void diagnose_blocks(void)
@@ -151,13 +152,6 @@ static void count_fibre(struct fibre *f, void *census)
     ((struct census *)census)->n[fibre_doing(f)]++;
 }
 
-static struct census count_fibres(struct runtime *rt)
-{
-    struct census c = {0};
-    each_block(rt, count_fibre, &c);
-    return c;
-}
-
 /* Are all workers idle, with nothing that will wake one of them? Adds how often they have parked. */
 static bool workers_idle(struct runtime *rt, uint64_t *parks)
 {
@@ -181,10 +175,16 @@ static bool workers_idle(struct runtime *rt, uint64_t *parks)
     return true;
 }
 
+static bool blocked_only(const struct census *c)
+{
+    return c->n[DOING_RUN] + c->n[DOING_READY] == 0 && c->n[DOING_WAIT] + c->n[DOING_JOIN] != 0;
+}
+
 static bool fibres_blocked(struct runtime *rt)
 {
-    struct census c = count_fibres(rt);
-    return c.n[DOING_RUN] + c.n[DOING_READY] == 0 && c.n[DOING_WAIT] + c.n[DOING_JOIN] != 0;
+    struct census c = {0};
+    each_block(rt, count_fibre, &c);
+    return blocked_only(&c);
 }
 
 /* Threads that do nothing until a worker goes on: those that wait in a Tenter call, those that wait for one. */
@@ -238,17 +238,13 @@ static bool all_idle(uint64_t *parks)
 
 static bool all_blocked(void)
 {
-    bool some = false;
-    for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next) {
-        struct census c = count_fibres(r);
-        if (c.n[DOING_RUN] + c.n[DOING_READY] != 0)
-            return false;
-        some = some || c.n[DOING_WAIT] + c.n[DOING_JOIN] != 0;
-    }
-    return some;
+    struct census c = {0};
+    for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
+        each_block(r, count_fibre, &c);
+    return blocked_only(&c);
 }
 
-static void look_for_deadlock(struct runtime *rt)
+void diagnose_look(struct runtime *rt)
 {
     uint64_t parks, again;
     struct tn_where here;
@@ -267,28 +263,21 @@ static void look_for_deadlock(struct runtime *rt)
         abort();
 }
 
+tn_time diagnose_nap(struct runtime *rt, tn_time *nap)
+{
+    *nap = *nap == 0 ? NAP_NS : *nap * 2 < NAP_MAX_NS ? *nap * 2 : NAP_MAX_NS;
+    return rt->diagnosis.deadlock == TN_DEADLOCK_OFF ? TN_FOREVER : tn_now() + *nap;
+}
+
 void diagnose_await(struct runtime *rt, _Atomic(uint32_t) *word)
 {
-    tn_time nap = NAP_NS;
-    while (atomic_load_explicit(word, memory_order_relaxed) == 0) { /* relaxed: the caller orders what matters */
-        bool asleep = rt->diagnosis.deadlock == TN_DEADLOCK_OFF;
-        if (tn_park(word, 0, asleep ? TN_FOREVER : tn_now() + nap) != 0) {
-            look_for_deadlock(rt);
-            nap = nap * 2 < NAP_MAX_NS ? nap * 2 : NAP_MAX_NS;
-        }
-    }
+    tn_time nap = 0;
+    while (atomic_load_explicit(word, memory_order_relaxed) == 0) /* relaxed: the caller orders what matters */
+        if (tn_park(word, 0, diagnose_nap(rt, &nap)) != 0)
+            diagnose_look(rt);
 }
 
 /* ---- the watchdog ---- */
-
-static void report_stall(const char *what)
-{
-    struct tn_where here;
-    TN_HERE(here);
-    take();
-    dump(STDERR, tn_debug_runtimes, &here, what);
-    let_go();
-}
 
 /* All that one look found, a line each: whoever is told of is told of once, so that none may hide another. */
 struct finding {
@@ -388,8 +377,13 @@ static void *watch(void *runtime)
         if (found.more > 0)
             snprintf(found.text + found.used, sizeof found.text - found.used, "\ntenter: stall: and %u more",
                      found.more);
-        if (found.used > 0)
-            report_stall(found.text);
+        if (found.used > 0) {
+            struct tn_where here;
+            TN_HERE(here);
+            take();
+            dump(STDERR, tn_debug_runtimes, &here, found.text);
+            let_go();
+        }
     }
     diagnose_own_ends();
     return NULL;

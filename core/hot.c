@@ -24,6 +24,7 @@
 #include "wait.c"
 #include "self.c"
 #include "fibre.c"
+#include "join.c"
 
 /* ---- what was bound ---- */
 

@@ -214,7 +214,8 @@ struct worker {
     /* anyone */
     _Alignas(TN_CACHE_LINE) _Atomic(uint32_t) due; /* ticks at which to look up from work; from others: DUE_* */
     _Atomic(bool) leave;
-    bool stuck; /* the monitor's: it has not answered, and sleeps in the kernel */
+    _Atomic(uint32_t) *until; /* of the thread that has lent itself: no more 0 when it shall come back; or NULL */
+    bool stuck;               /* the monitor's: it has not answered, and sleeps in the kernel */
     struct tn_idle_slot slot;
 
     /* for diagnoses */
@@ -226,6 +227,7 @@ struct worker {
 
     /* under the cluster's life lock */
     struct tn_thread thread;
+    bool lent; /* by tn_run, which goes on when the worker has ended; no other changes it meanwhile */
     enum { WORKER_EMPTY, WORKER_UNBORN, WORKER_RUNS, WORKER_LEAVING, WORKER_GONE } state;
 };
 
@@ -286,6 +288,7 @@ struct runtime {
     struct tn_spinlock lock;            /* clusters */
     _Atomic(struct cluster *) clusters; /* written under the lock; read without it by diagnoses */
     struct cluster *first;
+    struct worker *lent;       /* the worker that tn_run's thread is; NULL: the thread only waits */
     struct tn_joiner *joiners; /* under the lock */
     _Atomic(bool) stopping;
     struct tn_visitors visitors;
@@ -341,7 +344,8 @@ static inline uint64_t count_yield(struct worker *w)
 void token_forget(struct fibre *f, void *); /* it has been dropped, and may wait with a token */
 void *worker_main(void *worker);
 void *keeper_main(void *cluster);
-void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
+int join_as_worker(struct fibre *f, void **value, struct worker *w); /* the caller's thread is w until f has ended */
+void cluster_kick(struct cluster *cl);                               /* every worker looks up from its work soon */
 const struct tn_scheduler *binding_find(const char *name, size_t length, bool *said);
 const struct tn_scheduler *const *binding_all(size_t *n);
 extern const struct tn_poller *const binding_poller;
@@ -382,7 +386,8 @@ void module_misplaced(const struct tn_scheduler *s, int answer); /* of ready(); 
 /* ---- slots.c ---- */
 
 /* Under life, all along: tn_stop and tn_workers_remove see a worker with its thread, or none. */
-int cluster_add_worker(struct cluster *cl, bool on_demand);
+enum worker_from { WORKER_ANEW, WORKER_ON_DEMAND, WORKER_LENT };
+int cluster_add_worker(struct cluster *cl, enum worker_from from);
 int worker_start(struct worker *w);
 void keeper_start(struct cluster *cl);
 void worker_ended(struct worker *w);

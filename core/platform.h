@@ -33,6 +33,10 @@ struct tn_thread {
 int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg);
 void tn_thread_join(struct tn_thread *t);
 
+/* Run fn on the calling thread, which is `t` meanwhile, and is not cancelled (pthread_cancel). Its signals are masked as before
+ * when it comes back. */
+void tn_thread_here(struct tn_thread *t, void *(*fn)(void *), void *arg);
+
 /* The calling thread's number in the system, and whether the thread of that number sleeps in the kernel now (false if
  * there is none). A look costs some system calls. */
 uint32_t tn_thread_number(void);

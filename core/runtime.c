@@ -141,7 +141,7 @@ static void lay_out(struct runtime *rt, const struct tn_scheduler *first, size_t
     stacks_init(&rt->stacks, stack + rt->stack_room, state);
 }
 
-static int cluster_make(struct runtime *rt, const struct tn_config *config, struct cluster **out)
+static int cluster_make(struct runtime *rt, const struct tn_config *config, bool lent, struct cluster **out)
 {
     struct cluster *cl = tn_sched_alloc(sizeof *cl);
     if (cl == NULL)
@@ -190,7 +190,9 @@ static int cluster_make(struct runtime *rt, const struct tn_config *config, stru
     tn_spinlock_unlock(&rt->lock);
     tn_spinlock_lock(&cl->life);
     for (int64_t i = 0; rc == 0 && i < config->workers; i++)
-        rc = cluster_add_worker(cl, config->on_demand != 0 && i > 0);
+        rc = cluster_add_worker(cl, lent                              ? WORKER_LENT
+                                    : config->on_demand != 0 && i > 0 ? WORKER_ON_DEMAND
+                                                                      : WORKER_ANEW);
     tn_spinlock_unlock(&cl->life);
     *out = cl;
     return rc;
@@ -213,7 +215,7 @@ static void cluster_join(struct cluster *cl)
     for (uint32_t i = 0; i < used; i++) {
         struct worker *w = worker_of(cl->pub.workers[i]);
         tn_spinlock_lock(&cl->life);
-        bool thread = w->state != WORKER_UNBORN && w->state != WORKER_EMPTY;
+        bool thread = w->state != WORKER_UNBORN && w->state != WORKER_EMPTY && !w->lent;
         tn_spinlock_unlock(&cl->life);
         if (thread)
             tn_thread_join(&w->thread);
@@ -222,17 +224,12 @@ static void cluster_join(struct cluster *cl)
         binding_poller->stop(cl->poller);
 }
 
-TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given, tn_cluster **out)
+static int cluster_create(struct runtime *rt, const struct tn_config *config, bool lent, tn_cluster **out)
 {
-    struct runtime *rt = (struct runtime *)(void *)runtime;
-    struct tn_config config;
     struct cluster *cl = NULL;
-    int rc = left_behind_in_parent(rt) ? EPERM : config_resolve(given, &config);
-    if (rc != 0)
-        return rc;
     /* From here until it is on the list tn_stop waits for us, whoever we are. */
     tn_visitors_enter(&rt->visitors);
-    rc = cluster_make(rt, &config, &cl);
+    int rc = cluster_make(rt, config, lent, &cl);
     if (rc != 0 && cl != NULL) {
         cluster_join(cl); /* nobody knows it but its own workers, which have nothing to run: this is short */
         cluster_free(cl);
@@ -249,6 +246,19 @@ TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given,
     return rc;
 }
 
+TN_API int tn_cluster_create(tn_runtime *runtime, const struct tn_config *given, tn_cluster **out)
+{
+    struct worker *self = tn_self();
+    struct runtime *rt = (struct runtime *)(void *)runtime;
+    if (rt == NULL && self == NULL)
+        return EPERM;
+    if (rt == NULL)
+        rt = cluster_of(self->pub.cluster)->rt;
+    struct tn_config config;
+    int rc = left_behind_in_parent(rt) ? EPERM : config_resolve(given, &config);
+    return rc != 0 ? rc : cluster_create(rt, &config, false, out);
+}
+
 TN_API tn_cluster *tn_cluster_first(tn_runtime *rt)
 {
     return &((struct runtime *)(void *)rt)->first->pub;
@@ -256,7 +266,8 @@ TN_API tn_cluster *tn_cluster_first(tn_runtime *rt)
 
 /* ---- runtimes ---- */
 
-TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
+/* `lends`: the caller will be the worker, if there is one only. Not if that is pinned: a thread that comes back is as it was. */
+static int start(struct runtime **out, const struct tn_config *given, bool lends)
 {
     struct tn_config config;
     int rc = config_resolve(given, &config);
@@ -271,9 +282,10 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
     rt->seed = config.seed != 0 ? (uint64_t)config.seed : tn_entropy();
     tn_fault_open(fault_tell);
     tn_cluster *first = NULL;
+    lends = lends && config.workers == 1 && config.pin == 0;
     blocking_init(&rt->blocking, (unsigned)config.pool, (tn_time)config.pool_ms * 1000000);
     if (rc == 0)
-        rc = tn_cluster_create((tn_runtime *)(void *)rt, &config, &first);
+        rc = cluster_create(rt, &config, lends, &first);
     if (rc == 0)
         rc = monitor_start(rt, (tn_time)config.monitor_us * 1000);
     if (rc != 0) {
@@ -281,9 +293,19 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *given)
         return rc;
     }
     rt->first = cluster_of(first);
+    rt->lent = lends ? worker_of(first->workers[0]) : NULL;
     diagnose_begin(rt, &config);
-    *out = (tn_runtime *)(void *)rt;
+    *out = rt;
     return 0;
+}
+
+TN_API int tn_start(tn_runtime **out, const struct tn_config *config)
+{
+    struct runtime *rt;
+    int rc = start(&rt, config, false);
+    if (rc == 0)
+        *out = (tn_runtime *)(void *)rt;
+    return rc;
 }
 
 static struct cluster *cluster_to_join(struct runtime *rt)
@@ -372,16 +394,17 @@ TN_API int tn_stop(tn_runtime *runtime)
 
 TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value)
 {
-    tn_runtime *rt;
+    struct runtime *rt;
     tn_fibre *f;
     if (tn_self() != NULL)
         return EPERM; /* a fibre joins none of another runtime */
-    int rc = tn_start(&rt, config);
+    int rc = start(&rt, config, true);
     if (rc != 0)
         return rc;
-    rc = tn_spawn(&f, &(struct tn_attr){.name = "main", .runtime = rt}, fn, arg);
+    tn_runtime *runtime = (tn_runtime *)(void *)rt;
+    rc = tn_spawn(&f, &(struct tn_attr){.name = "main", .runtime = runtime}, fn, arg);
     if (rc == 0)
-        rc = tn_join(f, value);
-    tn_stop(rt);
+        rc = join_as_worker(fibre_of(f), value, rt->lent);
+    tn_stop(runtime);
     return rc;
 }

@@ -87,11 +87,12 @@ void worker_ended(struct worker *w)
     }
     tn_spinlock_lock(&cl->life);
     w->state = WORKER_GONE;
+    w->until = NULL;
     atomic_store_explicit(&w->leave, false, memory_order_relaxed); /* relaxed: under the lock */
     tn_spinlock_unlock(&cl->life);
 }
 
-int cluster_add_worker(struct cluster *cl, bool on_demand)
+int cluster_add_worker(struct cluster *cl, enum worker_from from)
 {
     uint32_t used = atomic_load_explicit(&cl->pub.used, memory_order_relaxed), i = 0; /* relaxed: under life */
     if (cl->ending)
@@ -105,15 +106,16 @@ int cluster_add_worker(struct cluster *cl, bool on_demand)
     if (rc != 0)
         return rc;
     struct worker *w = worker_of(cl->pub.workers[i]);
-    if (w->state == WORKER_GONE)
+    if (w->state == WORKER_GONE && !w->lent)
         tn_thread_join(&w->thread); /* it has announced its end: this is short */
     w->state = WORKER_EMPTY;
-    if (on_demand) {
+    w->lent = from == WORKER_LENT;
+    if (from == WORKER_ON_DEMAND) {
         w->state = WORKER_UNBORN;
         w->slot.unborn = true;
         tn_idle_list(&cl->idle, &w->slot, TN_SLOT_PARKED);
     } else {
-        rc = tn_thread_create(&w->thread, worker_main, w);
+        rc = w->lent ? 0 : tn_thread_create(&w->thread, worker_main, w);
         if (rc != 0)
             return rc;
         w->state = WORKER_RUNS;
@@ -134,7 +136,7 @@ TN_API int tn_worker_thread(const tn_cluster *cluster, unsigned worker, uintptr_
     /* relaxed: under life */
     if (worker < atomic_load_explicit(&cl->pub.used, memory_order_relaxed)) {
         struct worker *w = worker_of(cl->pub.workers[worker]);
-        if (w->state == WORKER_RUNS || w->state == WORKER_LEAVING) {
+        if ((w->state == WORKER_RUNS || w->state == WORKER_LEAVING) && w->thread.handle != 0) {
             *handle = w->thread.handle;
             rc = 0;
         }
@@ -151,7 +153,7 @@ TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
         return EPERM;
     tn_spinlock_lock(&cl->life);
     while (n-- > 0 && rc == 0)
-        rc = cluster_add_worker(cl, false);
+        rc = cluster_add_worker(cl, WORKER_ANEW);
     tn_spinlock_unlock(&cl->life);
     return rc;
 }

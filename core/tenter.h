@@ -116,12 +116,15 @@ TN_API int tn_start(tn_runtime **out, const struct tn_config *config);
 TN_API int tn_stop(tn_runtime *rt);
 
 /* Start a runtime, run `fn(arg)` as its first fibre, named "main", stop the runtime when that returns.
+ * With one worker that is not pinned the calling thread is that worker: the program has no second thread, and calls on
+ * descriptors are cheaper for that. A signal may find it on a fibre's stack: long handlers want SA_ONSTACK. Else it waits.
  * Who: any thread that is no worker. Blocks. Errors: those of tn_start and tn_spawn; EPERM from a fibre. */
 TN_API int tn_run(const struct tn_config *config, void *(*fn)(void *), void *arg, void **value);
 
 /* One more cluster, with the knobs workers, slots, idle, spin_us, pin, on_demand, scheduler of `config`.
  * With several modules in the build (meson -Dschedulers=fifo,lifo) each cluster may have its own (003 §1.1).
- * It lives until tn_stop; on an error nothing is left of it. Who: any. Blocks: briefly. Errors: as tn_start. */
+ * `rt` may be NULL for a fibre: its own runtime. It lives until tn_stop; on an error nothing is left of it.
+ * Who: any. Blocks: briefly. Errors: as tn_start; EPERM a plain thread named no runtime. */
 TN_API int tn_cluster_create(tn_runtime *rt, const struct tn_config *config, tn_cluster **out);
 
 /* The cluster that tn_start made. Who: any. */

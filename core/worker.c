@@ -170,6 +170,7 @@ static bool must_leave(struct worker *w)
      * runs looks again within LOOK_UP scheduling points */
     return (atomic_load_explicit(&w->leave, memory_order_relaxed) &&
             preempted_count(w) == 0) || /* which must run here */
+           (w->until != NULL && atomic_load_explicit(w->until, memory_order_relaxed) != 0) ||
            atomic_load_explicit(&cluster_of(w->pub.cluster)->rt->stopping, memory_order_relaxed);
 }
 
@@ -307,6 +308,28 @@ static struct fibre *search(struct worker *w)
 
 /* ---- parking ---- */
 
+static void wait_until(struct worker *w, struct cluster *cl, bool polling, struct tn_list *ready, tn_time deadline)
+{
+    if (polling)
+        POLLER->poll(cl->poller, &w->pub, ready, deadline);
+    else
+        tn_idle_sleep(&w->slot, deadline);
+}
+
+/* On the thread of tn_run, which else would look whether anything ever can wake this worker. */
+static __attribute__((noinline)) void wait_and_watch(struct worker *w, struct cluster *cl, bool polling,
+                                                     struct tn_list *ready)
+{
+    tn_time nap = 0;
+    for (;;) {
+        wait_until(w, cl, polling, ready, diagnose_nap(cl->rt, &nap));
+        /* relaxed: who is woken takes the lock of the idle */
+        if (ready->head != NULL || atomic_load_explicit(&w->slot.word, memory_order_relaxed) == TN_SLOT_AWAKE)
+            return;
+        diagnose_look(cl->rt);
+    }
+}
+
 static void park(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
@@ -338,10 +361,10 @@ static void park(struct worker *w)
         if (deadline != UINT64_MAX && !tn_idle_watch(&cl->idle, &w->slot, deadline))
             deadline = UINT64_MAX;
         COUNT(w, deadline == UINT64_MAX ? COUNT_PARK : COUNT_WATCH);
-        if (polling)
-            POLLER->poll(cl->poller, &w->pub, &ready, deadline);
+        if (w->until != NULL && deadline == UINT64_MAX && !(polling && POLLER->pending(cl->poller)))
+            wait_and_watch(w, cl, polling, &ready);
         else
-            tn_idle_sleep(&w->slot, deadline);
+            wait_until(w, cl, polling, &ready, deadline);
     }
     bool woken = !tn_idle_withdraw(&cl->idle, &w->slot);
     if (!woken) /* else whoever woke us has begun it */

@@ -29,6 +29,12 @@ void tn_thread_join(struct tn_thread *t)
     sim_join((struct sim_thread *)t->handle);
 }
 
+void tn_thread_here(struct tn_thread *t, void *(*fn)(void *), void *arg)
+{
+    t->handle = (uintptr_t)sim_me;
+    fn(arg);
+}
+
 uint32_t tn_thread_number(void)
 {
     return sim_me->id + 1;

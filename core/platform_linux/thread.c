@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,6 +76,18 @@ int tn_thread_create(struct tn_thread *t, void *(*fn)(void *), void *arg)
 void tn_thread_join(struct tn_thread *t)
 {
     pthread_join((pthread_t)t->handle, NULL);
+}
+
+void tn_thread_here(struct tn_thread *t, void *(*fn)(void *), void *arg)
+{
+    int before, mine;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* whose stack would it unwind? */
+    t->handle = (uintptr_t)pthread_self();
+    fn(arg);
+    pthread_setcancelstate(before, &mine);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 unsigned tn_processors(void)

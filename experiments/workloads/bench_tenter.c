@@ -36,24 +36,6 @@ static char *describe(struct bench *b, const tn_cluster *cluster)
     return text;
 }
 
-static tn_runtime *running;
-
-tn_runtime *bench_tenter_runtime(void)
-{
-    return running;
-}
-
-static tn_runtime *start(struct bench *b, struct tn_config *config)
-{
-    tn_runtime *rt = NULL;
-    int rc = tn_start(&rt, config);
-    if (rc != 0)
-        bench_die(b, rc == EINVAL ? BENCH_USAGE : BENCH_INTERNAL, "no runtime with %lld workers, scheduler %s: %s",
-                  (long long)config->workers, config->scheduler != NULL ? config->scheduler : "of the build",
-                  strerror(rc));
-    return rt;
-}
-
 bool bench_tenter_has(const struct bench *b, const char *knob)
 {
     const char *spec = spec_given(b);
@@ -111,14 +93,11 @@ void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), v
         config.scheduler = spec;
     }
     struct first f = {b, fn, arg};
-    tn_runtime *rt = running = start(b, &config);
-    tn_fibre *fibre = NULL;
-    struct tn_attr attr = {.name = "main", .runtime = rt};
-    int rc = tn_spawn(&fibre, &attr, first, &f);
-    rc = rc != 0 ? rc : tn_join(fibre, NULL);
+    int rc = tn_run(&config, first, &f, NULL);
     if (rc != 0)
-        bench_die(b, BENCH_INTERNAL, "the first fibre: %s", strerror(rc));
-    tn_stop(rt);
+        bench_die(b, rc == EINVAL ? BENCH_USAGE : BENCH_INTERNAL, "no runtime with %lld workers, scheduler %s: %s",
+                  (long long)config.workers, config.scheduler != NULL ? config.scheduler : "of the build",
+                  strerror(rc));
 }
 
 static struct tn_counter before[TN_COUNTERS_MAX];

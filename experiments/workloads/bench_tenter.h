@@ -14,9 +14,6 @@
  * and so --print-config answered. Ends the process (2) when the runtime refuses a knob. */
 void bench_tenter_run(struct bench *b, const char *knobs, void *(*fn)(void *), void *arg);
 
-/* The runtime of bench_tenter_run, for a program that wants another cluster in it. Who: a fibre. */
-tn_runtime *bench_tenter_runtime(void);
-
 /* Rows for the option table of a program whose subject is what idle workers do (000 §3.2.3); bench_tenter_run hands
  * them to the runtime. Without them the runtime's defaults hold. */
 #define BENCH_TENTER_IDLE                                                                                          \

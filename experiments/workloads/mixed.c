@@ -171,7 +171,7 @@ static void *all(void *arg)
         config.scheduler = bench_text(bench, "urgent-scheduler"); /* NULL: as the first cluster */
         if (config.scheduler == NULL)
             config.scheduler = bench_text(bench, "scheduler");
-        int rc = tn_cluster_create(bench_tenter_runtime(), &config, &of_requests);
+        int rc = tn_cluster_create(NULL, &config, &of_requests);
         if (rc != 0)
             bench_die(bench, rc == EINVAL ? BENCH_USAGE : BENCH_INTERNAL, "no second cluster: %s", strerror(rc));
     }

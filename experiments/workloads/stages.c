@@ -159,7 +159,7 @@ static void *all(void *arg)
     tn_cluster *apart = NULL;
     struct tn_config config = TN_CONFIG_INIT;
     config.workers = config.slots = 1;
-    if (interval != 0 && tn_cluster_create(bench_tenter_runtime(), &config, &apart) != 0)
+    if (interval != 0 && tn_cluster_create(NULL, &config, &apart) != 0)
         bench_die(bench, BENCH_INTERNAL, "no cluster for the source");
     for (int rep = 0; rep < bench_reps(bench); rep++) {
         if (rep == (int)bench_int(bench, "warmup"))

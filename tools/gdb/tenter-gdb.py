@@ -140,7 +140,7 @@ class Fibre:
         worker = self.worker()
         number = half(worker + self.layout["worker.stopped.thread"]) if worker else 0
         for thread in gdb.selected_inferior().threads():
-            if number and number in thread.ptid:
+            if number and number in thread.ptid[1:]:  # behind the process, which is its first thread's number too
                 return thread
         return None
 
