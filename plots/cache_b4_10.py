@@ -13,8 +13,8 @@ from experiments.models import caches
 
 NAME = "cache_b4_10"
 PANELS = [factors.Panel("requests", "throughput", "1/s", "linear"),
-          factors.Panel("processor time", "cpu", "ns a request", "linear"),
-          factors.Panel("latency, tail", "latency_p99", "p99, ns (log)", "log")]
+          factors.Panel("processor time", "cpu", "a request", "linear"),
+          factors.Panel("latency, tail", "latency_p99", "p99 (log)", "log")]
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from experiments.models import caches
 NAME = "cache_b4_15"
 PANELS = [factors.Panel("requests, one under way", "throughput, 1", "1/s", "linear"),
           factors.Panel("requests, 16 under way", "throughput, 16", "1/s", "linear"),
-          factors.Panel("latency at one rate, ETC's gaps", "latency_p90, 1, open", "p90, ns (log)", "log")]
+          factors.Panel("latency at one rate, ETC's gaps", "latency_p90, 1, open", "p90 (log)", "log")]
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:

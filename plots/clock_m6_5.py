@@ -11,7 +11,7 @@ import style
 import factors
 
 PANELS = [factors.Panel("throughput", "throughput", "packets/s", "linear"),
-          factors.Panel("a reading of the clock", "counter_clock_read_ns", "ns (log)", "log")]
+          factors.Panel("a reading of the clock", "counter_clock_read_ns", "a reading (log)", "log")]
 
 
 def prepare(frame: pd.DataFrame) -> pd.DataFrame:

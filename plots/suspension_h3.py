@@ -11,10 +11,10 @@ import style
 import factors
 
 NAME = "suspension_h3"
-PANELS = [factors.Panel("yield", "yield_2", "ns a yield", "linear"),
-          factors.Panel("tn_wait", "wait_wake", "ns a wait", "linear"),
-          factors.Panel("tn_suspend", "suspend_wake", "ns a wait", "linear"),
-          factors.Panel("end, detached", "end_detached", "ns a fibre", "linear")]
+PANELS = [factors.Panel("yield", "yield_2", "a yield", "linear"),
+          factors.Panel("tn_wait", "wait_wake", "a wait", "linear"),
+          factors.Panel("tn_suspend", "suspend_wake", "a wait", "linear"),
+          factors.Panel("end, detached", "end_detached", "a fibre", "linear")]
 ORDER = [f"{s}, dead {d}" for s in ("next", "utility", "lock") for d in ("next", "utility")]
 
 

@@ -12,7 +12,7 @@ import factors
 
 NAME = "web_b4_2"
 PANELS = [factors.Panel("requests", "throughput", "1/s", "linear"),
-          factors.Panel("processor time", "cpu", "ns a request", "linear")]
+          factors.Panel("processor time", "cpu", "a request", "linear")]
 NAMES = {"fibre:yield=off": "at once", "fibre:yield=on": "yields first"}
 
 

@@ -13,7 +13,7 @@ import web_h2
 
 NAME = "web_b4_3"
 PANELS = [factors.Panel("requests", "throughput", "1/s", "linear"),
-          factors.Panel("processor time", "cpu", "ns a request", "linear")]
+          factors.Panel("processor time", "cpu", "a request", "linear")]
 WHEN = {"on": "lazily", "off": "at once"}
 
 

@@ -11,7 +11,7 @@ import web_h2
 
 NAME = "web_h1"
 PANELS = [factors.Panel("requests", "throughput", "1/s", "linear"),
-          factors.Panel("latency", "latency_mean", "mean, ns (log)", "log"),
+          factors.Panel("latency", "latency_mean", "mean (log)", "log"),
           factors.Panel("time-outs", "timeout_share", "share", "linear")]
 
 

@@ -12,8 +12,8 @@ import factors
 
 NAME = "web_h2"
 PANELS = [factors.Panel("requests", "throughput", "1/s", "linear"),
-          factors.Panel("processor time", "cpu", "ns a request", "linear"),
-          factors.Panel("latency", "latency_p99", "p99, ns (log)", "log")]
+          factors.Panel("processor time", "cpu", "a request", "linear"),
+          factors.Panel("latency", "latency_p99", "p99 (log)", "log")]
 NAMES = {"httpd": "fibres", "httpd-event": "loops", "httpd-event --copies": "loops, N-copy", "httpd-pthread": "pthreads",
          "httpd-bare": "barest loop", "httpd-go": "Go", "httpd-nginx": "nginx"}
 

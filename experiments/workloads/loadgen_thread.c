@@ -106,8 +106,9 @@ static _Noreturn void cannot(int number, int error)
 {
     char to[BENCH_ADDRESS_TEXT];
     bool lacks = error == EMFILE || error == ENFILE || error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
-    bench_die(load.b, lacks ? BENCH_UNSUPPORTED : BENCH_INTERNAL, "connection %d of %d to %s: %s", number + 1,
-              load.connections, bench_address_text(&load.to, to), bench_address_wrong(&load.to, false, error));
+    bench_die(load.b, lacks ? BENCH_UNSUPPORTED : BENCH_INTERNAL, "connection %d of %d to %s: %s%s", number + 1,
+              load.connections, bench_address_text(&load.to, to), bench_address_wrong(&load.to, false, error),
+              error == EMFILE ? ": raise what `ulimit -Hn` says, or take fewer --connections" : "");
 }
 
 /* False: the server is gone. Where there has been none, and nothing is measured, that ends the process. */

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -307,6 +308,16 @@ def limited(program: str) -> None:
     wanted(f"no group is left: {left}", not left)
 
 
+def lacks(program: str) -> None:
+    """Without descriptors it says whose limit that is."""
+    few = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+    # pylint: disable-next=subprocess-popen-preexec-fn
+    done = subprocess.run([program, "--server", "httpd-bare", "--connections", "200", "--reps", "1", "--warmup", "0"],
+                          env=ENV, capture_output=True, text=True, timeout=120, check=False, preexec_fn=few)
+    said = [line for line in done.stderr.splitlines() if line.startswith("loadgen")]
+    wanted(f"40 descriptors: {done.returncode} {done.stderr}", done.returncode == 77 and len(said) == 1 and "ulimit -Hn" in said[0])
+
+
 def refuses(program: str) -> None:
     for server in ("true", "echo"):     # neither is a server, and one says something
         done = subprocess.run([program, "--server", server], env=ENV, capture_output=True, text=True, timeout=120, check=False)
@@ -374,6 +385,7 @@ def main() -> int:
     ours(program, servers)
     debians_own(program)
     limited(program)
+    lacks(program)
     no_servers(program)
     refuses(program)
     print("\n".join(faults) or "loadgen: ok")
