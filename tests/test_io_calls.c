@@ -183,6 +183,50 @@ static void counted(void)
     CHECK_EQUAL(tn_run(&c, all, NULL, NULL), 0);
 }
 
+static void is_there(int fd)
+{
+    struct pollfd p = {fd, POLLIN, 0};
+    CHECK_EQUAL(poll(&p, 1, 10000), 1);
+}
+
+/* A worker whose wait was ended by what it waited for looks no more before it waits again. */
+static void *asks_outside(void *arg)
+{
+    char c;
+    for (int i = 0; i < WARM + REQUESTS; i++) {
+        if (i == WARM)
+            atomic_store(&calls.polls, 0);
+        CHECK_EQUAL(send((int)(intptr_t)arg, "x", 1, MSG_NOSIGNAL), 1);
+        is_there((int)(intptr_t)arg);
+        CHECK_EQUAL(recv((int)(intptr_t)arg, &c, 1, 0), 1);
+    }
+    uint64_t polls = atomic_load(&calls.polls);
+    harness_note("a wait: %.2f calls that poll", (double)polls / REQUESTS);
+    CHECK(polls < REQUESTS * 3 / 2);
+    shutdown((int)(intptr_t)arg, SHUT_WR);
+    return NULL;
+}
+
+static void *waits_each(void *arg)
+{
+    int fd[2];
+    pthread_t t;
+    open_pair(TCP, fd);
+    tn_fibre *f = start(serves, fd[0]);
+    CHECK_EQUAL(pthread_create(&t, NULL, asks_outside, (void *)(intptr_t)fd[1]), 0);
+    end_of(f);
+    pthread_join(t, NULL);
+    close(fd[1]);
+    return arg;
+}
+
+static void to_wait_is_to_look(void)
+{
+    struct tn_config c = with_poller(1);
+    c.idle = TN_IDLE_BLOCK;
+    CHECK_EQUAL(tn_run(&c, waits_each, NULL, NULL), 0);
+}
+
 /* Events one by one: a look for each. Registered for each: a call for each that waits, and one in vain before it. */
 static void each(void)
 {
@@ -208,12 +252,6 @@ static void failing(void)
 
 enum { SHORT = 20 };
 static uint64_t registers_each;
-
-static void is_there(int fd)
-{
-    struct pollfd p = {fd, POLLIN, 0};
-    CHECK_EQUAL(poll(&p, 1, 10000), 1);
-}
 
 /* Nobody has to wait but who finds the listener silent. */
 static void *short_connections(void *arg)
@@ -353,15 +391,19 @@ static void instances(void)
     run_with("instance=worker", 2, on_both_workers, true);
 }
 
-static const struct test tests[] = {{"instances", instances},         {"one by one", each},
-                                    {"registration", registered},     {"edges and levels", triggered},
-                                    {"others first", yielded},        {"counted", counted},
+static const struct test tests[] = {{"instances", instances},
+                                    {"one by one", each},
+                                    {"to wait is to look", to_wait_is_to_look},
+                                    {"registration", registered},
+                                    {"edges and levels", triggered},
+                                    {"others first", yielded},
+                                    {"counted", counted},
                                     {"in vain now and then", failing}};
 
 /* All of them are the worker poller's; the last two io_uring's; those between the others'. */
 int main(int argc, char **argv)
 {
     const char *of = argc > 1 ? argv[1] : "";
-    size_t first = strcmp(of, "worker") == 0 ? 0 : strncmp(of, "uring", 5) == 0 ? 5 : 2;
-    return io_main(argc, argv, "io_calls", tests + first, first == 2 ? 3 : 7 - first);
+    size_t first = strcmp(of, "worker") == 0 ? 0 : strncmp(of, "uring", 5) == 0 ? 6 : 3;
+    return io_main(argc, argv, "io_calls", tests + first, first == 3 ? 3 : 8 - first);
 }
