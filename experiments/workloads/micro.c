@@ -223,8 +223,8 @@ static double local_mutex(uint64_t ops)
 {
     struct tn_config config = TN_CONFIG_INIT;
     config.workers = 1;
-    if (home.cluster == NULL && (tn_cluster_create(NULL, &config, &home.cluster) != 0 ||
-                                 tn_local_mutex_init(&home.mutex, home.cluster) != 0))
+    if (home.cluster == NULL &&
+        (tn_cluster_create(NULL, &config, &home.cluster) != 0 || tn_local_mutex_init(&home.mutex, home.cluster) != 0))
         bench_die(bench, BENCH_INTERNAL, "no cluster of one worker");
     struct tn_attr attr = {.cluster = home.cluster};
     tn_fibre *f = NULL;
