@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who is stuck: deadlocks, stalls, SIGQUIT. Nothing here runs on a path that fibres take; what it needs of them is what
- * they leave behind anyway.
+ * Who is stuck: deadlocks, stalls, SIGQUIT. Nothing here runs on a path that fibres take; what it needs they leave behind anyway.
  *
  * Deadlock. A thread that waits in tn_join, or in tn_run, where it may be the only worker, wakes now and then, and asks: are
  * all workers of the process idle, without a timer or a descriptor to wait for, all fibres blocked, and all other threads
@@ -143,13 +142,9 @@ enum doing TN_LOOKS fibre_doing(struct fibre *f)
     return parked ? DOING_WAIT : DOING_READY;
 }
 
-struct census {
-    size_t n[DOINGS];
-};
-
-static void count_fibre(struct fibre *f, void *census)
+static void count_fibre(struct fibre *f, void *n)
 {
-    ((struct census *)census)->n[fibre_doing(f)]++;
+    ((size_t *)n)[fibre_doing(f)]++;
 }
 
 /* Are all workers idle, with nothing that will wake one of them? Adds how often they have parked. */
@@ -175,16 +170,16 @@ static bool workers_idle(struct runtime *rt, uint64_t *parks)
     return true;
 }
 
-static bool blocked_only(const struct census *c)
+static bool blocked_only(const size_t n[DOINGS])
 {
-    return c->n[DOING_RUN] + c->n[DOING_READY] == 0 && c->n[DOING_WAIT] + c->n[DOING_JOIN] != 0;
+    return n[DOING_RUN] + n[DOING_READY] == 0 && n[DOING_WAIT] + n[DOING_JOIN] != 0;
 }
 
 static bool fibres_blocked(struct runtime *rt)
 {
-    struct census c = {0};
-    each_block(rt, count_fibre, &c);
-    return blocked_only(&c);
+    size_t n[DOINGS] = {0};
+    each_block(rt, count_fibre, n);
+    return blocked_only(n);
 }
 
 /* Threads that do nothing until a worker goes on: those that wait in a Tenter call, those that wait for one. */
@@ -238,13 +233,13 @@ static bool all_idle(uint64_t *parks)
 
 static bool all_blocked(void)
 {
-    struct census c = {0};
+    size_t n[DOINGS] = {0};
     for (struct runtime *r = tn_debug_runtimes; r != NULL; r = r->diagnosis.next)
-        each_block(r, count_fibre, &c);
-    return blocked_only(&c);
+        each_block(r, count_fibre, n);
+    return blocked_only(n);
 }
 
-void diagnose_look(struct runtime *rt)
+static void look_for_deadlock(struct runtime *rt)
 {
     uint64_t parks, again;
     struct tn_where here;
@@ -263,18 +258,24 @@ void diagnose_look(struct runtime *rt)
         abort();
 }
 
-tn_time diagnose_nap(struct runtime *rt, tn_time *nap)
+tn_time diagnose_until(struct runtime *rt, struct naps *n)
 {
-    *nap = *nap == 0 ? NAP_NS : *nap * 2 < NAP_MAX_NS ? *nap * 2 : NAP_MAX_NS;
-    return rt->diagnosis.deadlock == TN_DEADLOCK_OFF ? TN_FOREVER : tn_now() + *nap;
+    if (rt->diagnosis.deadlock == TN_DEADLOCK_OFF)
+        return TN_FOREVER;
+    if (n->look == 0 || tn_now() >= n->look) {
+        if (n->look != 0)
+            look_for_deadlock(rt);
+        n->nap = n->nap == 0 ? NAP_NS : n->nap * 2 < NAP_MAX_NS ? n->nap * 2 : NAP_MAX_NS;
+        n->look = tn_now() + n->nap;
+    }
+    return n->look;
 }
 
 void diagnose_await(struct runtime *rt, _Atomic(uint32_t) *word)
 {
-    tn_time nap = 0;
+    struct naps naps = {0};
     while (atomic_load_explicit(word, memory_order_relaxed) == 0) /* relaxed: the caller orders what matters */
-        if (tn_park(word, 0, diagnose_nap(rt, &nap)) != 0)
-            diagnose_look(rt);
+        tn_park(word, 0, diagnose_until(rt, &naps));
 }
 
 /* ---- the watchdog ---- */

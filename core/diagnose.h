@@ -53,9 +53,11 @@ void diagnose_unblocks(void);
 /* Wait, as tn_park does, for *word to be no more 0; and meanwhile look whether it ever can be. */
 void diagnose_await(struct runtime *rt, _Atomic(uint32_t) *word);
 
-/* The same in parts, by who waits otherwise: until when, at first for *nap = 0; a look. */
-tn_time diagnose_nap(struct runtime *rt, tn_time *nap);
-void diagnose_look(struct runtime *rt);
+/* For who waits otherwise: until when, zeroed at first. Looks when that has come. */
+struct naps {
+    tn_time nap, look;
+};
+tn_time diagnose_until(struct runtime *rt, struct naps *n);
 
 /* The calling fibre did what cannot be meant: one line with its name, and from where. */
 void diagnose_misuse(struct fibre *self, const char *what);

@@ -242,6 +242,8 @@ static int cluster_create(struct runtime *rt, const struct tn_config *config, bo
     }
     if (rc == 0)
         *out = &cl->pub;
+    if (rt->lent != NULL)
+        cluster_kick(rt->first); /* see will_end() */
     tn_visitors_leave(&rt->visitors);
     return rc;
 }

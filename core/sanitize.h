@@ -26,6 +26,7 @@
 #if defined(TN_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
 #endif
 #if defined(TN_TSAN)
 #include <sanitizer/tsan_interface.h>
@@ -47,6 +48,13 @@
 #define TN_SANITIZE_THREADS 1
 #else
 #define TN_SANITIZE_THREADS 0
+#endif
+
+/* Does it look for leaks? */
+#if defined(TN_ASAN)
+#define TN_LEAKS 1
+#else
+#define TN_LEAKS 0
 #endif
 
 /* Diagnoses read what others write at the same moment, and live with what they get. */
@@ -146,6 +154,18 @@ static inline void tn_sanitize_looked(size_t *found)
 #if defined(TN_VALGRIND)
     (void)VALGRIND_MAKE_MEM_DEFINED(found, sizeof *found);
     VALGRIND_ENABLE_ERROR_REPORTING;
+#endif
+}
+
+/* What is in there leaks not (leaks again, false). */
+static inline void tn_sanitize_root(const void *from, size_t bytes, bool root)
+{
+    (void)from, (void)bytes, (void)root;
+#if defined(TN_ASAN)
+    if (root)
+        __lsan_register_root_region(from, bytes);
+    else
+        __lsan_unregister_root_region(from, bytes);
 #endif
 }
 

@@ -155,6 +155,8 @@ TN_API int tn_workers_add(tn_cluster *cluster, unsigned n)
     while (n-- > 0 && rc == 0)
         rc = cluster_add_worker(cl, WORKER_ANEW);
     tn_spinlock_unlock(&cl->life);
+    if (cl->rt->lent != NULL)
+        cluster_kick(cl); /* it is not the only one any more: see will_end() */
     return rc;
 }
 

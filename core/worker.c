@@ -316,18 +316,26 @@ static void wait_until(struct worker *w, struct cluster *cl, bool polling, struc
         tn_idle_sleep(&w->slot, deadline);
 }
 
-/* On the thread of tn_run, which else would look whether anything ever can wake this worker. */
+/* On the thread of tn_run, which else would look whether anything ever can wake its workers. */
 static __attribute__((noinline)) void wait_and_watch(struct worker *w, struct cluster *cl, bool polling,
-                                                     struct tn_list *ready)
+                                                     struct tn_list *ready, tn_time deadline)
 {
-    tn_time nap = 0;
-    for (;;) {
-        wait_until(w, cl, polling, ready, diagnose_nap(cl->rt, &nap));
+    struct naps naps = {0};
+    do {
+        tn_time look = diagnose_until(cl->rt, &naps);
+        wait_until(w, cl, polling, ready, look < deadline ? look : deadline);
         /* relaxed: who is woken takes the lock of the idle */
-        if (ready->head != NULL || atomic_load_explicit(&w->slot.word, memory_order_relaxed) == TN_SLOT_AWAKE)
-            return;
-        diagnose_look(cl->rt);
-    }
+    } while (ready->head == NULL && atomic_load_explicit(&w->slot.word, memory_order_relaxed) != TN_SLOT_AWAKE &&
+             (deadline == UINT64_MAX || tn_now() < deadline));
+}
+
+/* Is something to come that ends this wait, a timer or an event? With other workers in the runtime that may change meanwhile. */
+static bool will_end(struct cluster *cl, bool polling, tn_time deadline)
+{
+    /* relaxed, both: who adds a worker or a cluster has this one look up */
+    return atomic_load_explicit(&cl->pub.used, memory_order_relaxed) == 1 && cl->next == NULL &&
+           atomic_load_explicit(&cl->rt->clusters, memory_order_relaxed) == cl &&
+           (deadline != UINT64_MAX || (polling && POLLER->pending(cl->poller)));
 }
 
 static void park(struct worker *w)
@@ -361,8 +369,8 @@ static void park(struct worker *w)
         if (deadline != UINT64_MAX && !tn_idle_watch(&cl->idle, &w->slot, deadline))
             deadline = UINT64_MAX;
         COUNT(w, deadline == UINT64_MAX ? COUNT_PARK : COUNT_WATCH);
-        if (w->until != NULL && deadline == UINT64_MAX && !(polling && POLLER->pending(cl->poller)))
-            wait_and_watch(w, cl, polling, &ready);
+        if (w->until != NULL && !will_end(cl, polling, deadline))
+            wait_and_watch(w, cl, polling, &ready, deadline);
         else
             wait_until(w, cl, polling, &ready, deadline);
     }

@@ -7,6 +7,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/time.h>
+#include <tenter_io.h>
 #include <unistd.h>
 
 #include "stuck.h"
@@ -181,6 +183,66 @@ static void test_two_deadlocked(void)
     show(good, status);
 }
 
+/* With other workers a descriptor may be closed, and a timer come, while this one waits for them. */
+static void *ends_late(void *arg)
+{
+    tn_sleep(2000000);
+    return arg;
+}
+
+static void *waits_with_more(void *arg)
+{
+    int fd[2];
+    char c;
+    tn_workers_add(tn_cluster_self(), 2);
+    nap_us(20000);
+    if (pipe(fd) != 0 || tn_spawn(NULL, NULL, ends_late, arg) != 0)
+        return NULL;
+    nap_us(20000);
+    tn_read_until(fd[0], &c, 1, tn_now() + 100000000, NULL);
+    tn_close(fd[0]);
+    return waits_in_vain(arg);
+}
+
+static int with_more_in_vain(void *arg)
+{
+    struct tn_config config = quiet(1);
+    return tn_run(&config, waits_with_more, arg, NULL);
+}
+
+static void test_with_more(void)
+{
+    int status = harness_child(with_more_in_vain, NULL, err, sizeof err);
+    bool good = CHECK(killed(status, SIGABRT));
+    good = CHECK(has("tenter: deadlock: every fibre is blocked")) && good;
+    show(good, status);
+}
+
+/* Signals that come more often than somebody looks put that off no further. */
+static void passes(int number)
+{
+    (void)number;
+}
+
+static int interrupted_in_vain(void *workers)
+{
+    struct tn_config config = quiet((intptr_t)workers);
+    struct itimerval often = {{0, 300}, {0, 300}};
+    signal(SIGALRM, passes);
+    setitimer(ITIMER_REAL, &often, NULL);
+    return tn_run(&config, waits_in_vain, NULL, NULL);
+}
+
+static void test_interrupted(void)
+{
+    for (intptr_t workers = 1; workers <= 2; workers++) {
+        int status = harness_child(interrupted_in_vain, (void *)workers, err, sizeof err);
+        bool good = CHECK(killed(status, SIGABRT));
+        good = CHECK(has("tenter: deadlock: every fibre is blocked")) && good;
+        show(good, status);
+    }
+}
+
 /* What a plain thread will wake is no deadlock. */
 static void *wakes_later(void *arg)
 {
@@ -220,6 +282,8 @@ int main(void)
         {"cancelled meanwhile", test_cancelled},
         {"a deadlock, and nobody else to look", test_deadlock},
         {"two of them in a deadlock", test_two_deadlocked},
+        {"a deadlock, and other workers", test_with_more},
+        {"a deadlock, and signals", test_interrupted},
         {"no deadlock", test_no_deadlock},
     };
     return HARNESS_RUN("lent", tests);
