@@ -344,8 +344,9 @@ static inline uint64_t count_yield(struct worker *w)
 void token_forget(struct fibre *f, void *); /* it has been dropped, and may wait with a token */
 void *worker_main(void *worker);
 void *keeper_main(void *cluster);
-int join_as_worker(struct fibre *f, void **value, struct worker *w); /* the caller's thread is w until f has ended */
-void cluster_kick(struct cluster *cl);                               /* every worker looks up from its work soon */
+/* By a plain thread, which is w until f has ended; NULL: it only waits. */
+int join_as_worker(struct fibre *f, void **value, struct worker *w);
+void cluster_kick(struct cluster *cl); /* every worker looks up from its work soon */
 const struct tn_scheduler *binding_find(const char *name, size_t length, bool *said);
 const struct tn_scheduler *const *binding_all(size_t *n);
 extern const struct tn_poller *const binding_poller;

@@ -79,33 +79,33 @@ void tn_thread_join(struct tn_thread *t)
     pthread_join((pthread_t)t->handle, NULL);
 }
 
-/* Of the calling thread's stack, what is in use. LeakSanitizer does not see it while a fibre is on the thread. */
-static size_t in_use(const void *from)
+/* The calling thread's stack, which LeakSanitizer does not see while a fibre is on the thread; NULL where nobody asks. */
+static void *own_stack(size_t *bytes)
 {
     pthread_attr_t attr;
     void *low = NULL;
-    size_t bytes = 0;
+    *bytes = 0;
     if (TN_LEAKS && pthread_getattr_np(pthread_self(), &attr) == 0) {
-        pthread_attr_getstack(&attr, &low, &bytes);
+        pthread_attr_getstack(&attr, &low, bytes);
         pthread_attr_destroy(&attr);
     }
-    return bytes != 0 ? (uintptr_t)low + bytes - (uintptr_t)from : 0;
+    return low;
 }
 
 void tn_thread_here(struct tn_thread *t, void *(*fn)(void *), void *arg)
 {
     int before, mine;
     sigset_t mask;
-    const void *here = __builtin_frame_address(0);
-    size_t bytes = in_use(here);
-    tn_sanitize_root(here, bytes, true);
+    size_t bytes;
+    void *stack = own_stack(&bytes);
+    tn_sanitize_root(stack, bytes, true);
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* whose stack would it unwind? */
     t->handle = (uintptr_t)pthread_self();
     fn(arg);
     pthread_setcancelstate(before, &mine);
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    tn_sanitize_root(here, bytes, false);
+    tn_sanitize_root(stack, bytes, false);
 }
 
 unsigned tn_processors(void)
