@@ -86,7 +86,7 @@ for patch in "$here"/twins/*.patch; do
     rm -rf "$copy"
     mkdir -p "$copy/core" "$copy/io/pollers" "$copy/dscheck/cases/large"
     cp -R "$root/schedulers" "$copy/"
-    cp -R "$root/core/queues" "$root/core/sync" "$root/core/"*.h "$copy/core/"
+    cp -R "$root/core/queues" "$root/core/sync" "$root/core/stacks" "$root/core/"*.[ch] "$copy/core/"
     cp "$root/io/"*.[ch] "$copy/io/"
     cp "$root/io/pollers/"*.[ch] "$copy/io/pollers/"
     cp "$here/"*.[ch] "$copy/dscheck/cases/"

@@ -102,9 +102,9 @@ def tree(patch: Path | None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tenter-twin-") as folder:
         root = Path(folder)
         shutil.copytree(ROOT / "schedulers", root / "schedulers")
-        for part in ("queues", "sync"):
+        for part in ("queues", "stacks", "sync"):
             shutil.copytree(ROOT / "core" / part, root / "core" / part)
-        for pattern in ("core/*.h", "io/**/*.[ch]", "dscheck/*.[ch]", "dscheck/cases/*.[ch]", "dscheck/cases/large/*.c"):
+        for pattern in ("core/*.[ch]", "io/**/*.[ch]", "dscheck/*.[ch]", "dscheck/cases/*.[ch]", "dscheck/cases/large/*.c"):
             for path in ROOT.glob(pattern):
                 to = root / path.relative_to(ROOT)
                 to.parent.mkdir(parents=True, exist_ok=True)
