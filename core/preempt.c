@@ -40,8 +40,7 @@ static void give_way(struct worker *w)
 {
     struct cluster *cl = cluster_of(w->pub.cluster);
     struct fibre *next = NULL;
-    /* relaxed: as in must_leave(); who computes for ever is left where it is */
-    if (!atomic_load_explicit(&cl->rt->stopping, memory_order_relaxed)) {
+    if (!is_over(w)) { /* else who computes for ever is left where it is */
         look_up(w);
         next = chosen(w, TN_SCHED(cl)->next, true);
         if (next == NULL)

@@ -164,14 +164,20 @@ static __attribute__((noinline)) void look_up(struct worker *w)
     tn_room_made(&cl->room);
 }
 
+/* Has the runtime come to its end, as far as this worker goes? Whoever has it then is dropped. relaxed: see must_leave() */
+static bool is_over(struct worker *w)
+{
+    return (w->until != NULL && atomic_load_explicit(w->until, memory_order_relaxed) != 0) ||
+           atomic_load_explicit(&cluster_of(w->pub.cluster)->rt->stopping, memory_order_relaxed);
+}
+
 static bool must_leave(struct worker *w)
 {
     /* relaxed: a worker that parks has taken the idle lock, as cluster_kick does after these stores; one that
      * runs looks again within LOOK_UP scheduling points */
     return (atomic_load_explicit(&w->leave, memory_order_relaxed) &&
             preempted_count(w) == 0) || /* which must run here */
-           (w->until != NULL && atomic_load_explicit(w->until, memory_order_relaxed) != 0) ||
-           atomic_load_explicit(&cluster_of(w->pub.cluster)->rt->stopping, memory_order_relaxed);
+           is_over(w);
 }
 
 /* ---- searching ---- */

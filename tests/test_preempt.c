@@ -51,6 +51,21 @@ static void test_stop(void)
     }
 }
 
+/* Nor does the thread of tn_run, which is the worker, stay with one when the first fibre has ended. */
+static void *leaves_one(void *flag)
+{
+    return tn_spawn(NULL, NULL, for_ever, flag) == 0 ? flag : NULL;
+}
+
+static void test_run(void)
+{
+    struct tn_config c = preempting(1);
+    volatile bool flag = false;
+    void *value = NULL;
+    CHECK_EQUAL(tn_run(&c, leaves_one, (void *)(uintptr_t)&flag, &value), 0);
+    CHECK(value == (void *)(uintptr_t)&flag);
+}
+
 /* Each in its turn, whatever else there is: fibres that call nothing, and two that yield to each other. */
 enum { HOGS = 4, TURNS = 5 };
 static volatile unsigned turns[HOGS];
@@ -384,6 +399,7 @@ static void test_refused(void)
 static const struct test tests[] = {
     {"a fibre that calls nothing gives way", test_hog},
     {"tn_stop ends one that computes for ever", test_stop},
+    {"tn_run ends, whoever computes for ever", test_run},
     {"each gets its turn", test_turns},
     {"a worker keeps whom it has preempted", test_leave},
     {"timers run out meanwhile", test_timer},
