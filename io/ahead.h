@@ -6,13 +6,16 @@
  *   ask       (whose turn it is)  has what is there; or is the one that waits, and the poller is to receive if it does not
  *   comes     (the poller)        is the one's that waits, or is kept
  *   withdraw  (any thread)        whoever waits does so no more, if it still does: then its request is over
+ *   has       (any thread)        is anything kept that who asks would have?
  *   drop      (who closes)        what was kept goes, and what still comes under this key
  *
  * Proof. All is done under one lock. 1. Nothing is lost: who waits found nothing kept, and what comes is handed to it or kept.
  * 2. A request is over once: who takes it out of `waiting` says so, and nobody else. 3. The order is kept, since nothing is
  * handed over past what is kept, and who asks makes the call itself only where nothing is, nor is still received. 4. The next
  * owner of the number has nothing of this one's: the key has its generation, and only who asks opens it, which nobody does in a
- * generation that has ended (request.h, 4).
+ * generation that has ended (request.h, 4). 5. Who only wants to know (tn_select) looks and enters the way's list under the way's
+ * lock; the poller keeps first, and then tells all who are entered (tn_way_event), under that lock too: so either the look
+ * finds what is kept, or the telling finds who has entered.
  */
 #ifndef TN_IO_AHEAD_H
 #define TN_IO_AHEAD_H
@@ -90,6 +93,15 @@ static inline enum tn_asked tn_ahead_ask(struct tn_ahead *a, uint64_t key, struc
     }
     tn_spinlock_unlock(&a->lock);
     return asked;
+}
+
+/* Would who asks under this key have something, were it only the end? */
+static inline bool tn_ahead_has(struct tn_ahead *a, uint64_t key)
+{
+    tn_spinlock_lock(&a->lock);
+    bool has = a->open && a->key == key && (a->first != NULL || a->end <= 0);
+    tn_spinlock_unlock(&a->lock);
+    return has;
 }
 
 /* False: it waits no more; its request is not over by this. */

@@ -329,6 +329,35 @@ TN_API void *tn_io_object(int fd, int way)
     return way_of(d != NULL ? d : &no_descriptor, way == TN_IO_OUT ? TN_WAY_OUT : TN_WAY_IN);
 }
 
+/* Has a poller received there what a call would have, so that the system says nothing of it? */
+static bool came_ahead(struct descriptor *d, int fd, uint32_t generation)
+{
+    return binding_poller->drop != NULL && tn_ahead_has(&d->ahead, (uint64_t)generation << 32 | (uint32_t)fd);
+}
+
+static bool number_came_ahead(int fd)
+{
+    unsigned i = fd >= 0 ? descriptor_part((unsigned)fd) : 0;
+    struct descriptor *d = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
+    if (d == NULL || fd < 0 || tn_self() == NULL)
+        return false;
+    d = descriptor_in(d, i, (unsigned)fd);
+    return atomic_load_explicit(&d->known, memory_order_acquire) / IO_KINDS == tn_process() && /* KN0 acquire */
+           came_ahead(d, fd, tn_way_generation_first(&d->in));
+}
+
+int io_polled(struct pollfd *fds, nfds_t n, int ready)
+{
+    for (nfds_t i = 0; binding_poller->drop != NULL && ready >= 0 && i < n; i++) {
+        short input = fds[i].events & (POLLIN | POLLRDNORM);
+        if (input == 0 || !number_came_ahead(fds[i].fd))
+            continue;
+        ready += fds[i].revents == 0;
+        fds[i].revents |= input;
+    }
+    return ready;
+}
+
 /* It is armed before it is looked at, so what comes behind the look is an event. */
 static bool take(struct tn_arm *arm, unsigned way)
 {
@@ -347,7 +376,7 @@ static bool take(struct tn_arm *arm, unsigned way)
     arm->rc = file ? 0 : descriptor_arm(d, fd, way, generation);
     if (arm->rc == EPERM && sys_ready(fd, way, 0)) /* no poller takes what is always ready, such as /dev/null */
         arm->rc = 0;
-    return file || arm->rc != 0 || sys_ready(fd, way, 0);
+    return file || arm->rc != 0 || sys_ready(fd, way, 0) || (way == TN_WAY_IN && came_ahead(d, fd, generation));
 }
 
 static bool take_readable(struct tn_arm *arm, struct tn_claims *claims)

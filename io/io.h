@@ -52,6 +52,10 @@ struct io_interest {
 /* By a fibre: wait until one of them may be ready. 0 or an errno value. */
 int io_select(struct io_interest *interest, unsigned n, tn_time deadline, tn_token *token);
 
+/* What poll has said; and, for a fibre, input that was received before a call asked for it (uring:ahead=on), of which poll knows
+ * nothing. */
+int io_polled(struct pollfd *fds, nfds_t n, int ready);
+
 /* 0, or ECANCELED: sleep until a time, by fibres and threads. */
 int io_pause(tn_time until, tn_token *token);
 

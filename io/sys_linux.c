@@ -477,7 +477,7 @@ TN_API int tn_poll_until(struct pollfd *fds, nfds_t n, tn_time deadline, tn_toke
     int rc = 0;
     unsigned times = 0;
     for (bool vain = false; rc == 0 || rc == ETIMEDOUT; vain = tn_fibre_self() != NULL) {
-        int ready = poll_until(fds, n, 0);
+        int ready = io_polled(fds, n, poll_until(fds, n, 0));
         if (ready > 0 || (ready < 0 && errno != EINTR))
             return ready;
         if (rc == ETIMEDOUT)

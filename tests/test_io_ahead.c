@@ -180,6 +180,81 @@ static void unaccepted(void)
     CHECK_EQUAL(harness_count("fd"), before);
 }
 
+/* ---- who only wants to know ---- */
+
+/* It is told that there is something: by tn_poll, or by tn_select. */
+static bool is_told(int fd, bool by_poll)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    struct tn_arm arm = TN_READABLE(fd);
+    unsigned which;
+    return by_poll ? CHECK_EQUAL(tn_poll_until(&p, 1, in_ms(20000), NULL), 1) && CHECK((p.revents & POLLIN) != 0)
+                   : CHECK_EQUAL(tn_select(&arm, 1, &which, in_ms(20000), NULL), 0) && CHECK_EQUAL(arm.rc, 0);
+}
+
+/* Reads as who is told does: without waiting, and where that was too early it wants to know again. */
+static ssize_t told_and_reads(int fd, char *c, bool by_poll)
+{
+    ssize_t n = -1;
+    errno = ETIMEDOUT;
+    while (n < 0 && errno == ETIMEDOUT && is_told(fd, by_poll))
+        n = tn_recv_until(fd, c, 1, 0, 0, NULL);
+    return n;
+}
+
+static void *sends_later(void *fd)
+{
+    CHECK_EQUAL(tn_sleep(2000000), 0);
+    CHECK_EQUAL(tn_send((int)(intptr_t)fd, "r", 1, MSG_NOSIGNAL), 1);
+    return NULL;
+}
+
+static void *wants_to_know(void *arg)
+{
+    for (int round = 0; round < (stress ? 200 : 20); round++) {
+        int fd[2];
+        char c = 0;
+        bool by_poll = round % 2 != 0;
+        open_pair(TCP, fd);
+        CHECK(tn_recv_until(fd[1], &c, 1, 0, in_ms(1), NULL) == -1 && errno == ETIMEDOUT); /* from here on ahead */
+        CHECK_EQUAL(tn_send(fd[0], "pq", 2, MSG_NOSIGNAL), 2);
+        if (round % 4 < 2)
+            CHECK_EQUAL(tn_sleep(2000000), 0); /* it is there already, or comes while that one waits */
+        CHECK(told_and_reads(fd[1], &c, by_poll) == 1 && c == 'p');
+        CHECK(told_and_reads(fd[1], &c, by_poll) == 1 && c == 'q'); /* what is left of it */
+        tn_fibre *f = start(sends_later, fd[0]);
+        CHECK(told_and_reads(fd[1], &c, by_poll) == 1 && c == 'r');
+        end_of(f);
+        CHECK_EQUAL(tn_shutdown(fd[0], SHUT_WR), 0);
+        CHECK_EQUAL(told_and_reads(fd[1], &c, by_poll), 0);
+        close_pair(fd);
+    }
+    return arg;
+}
+
+static void *wants_to_know_who_comes(void *arg)
+{
+    int l = listener(), client = tn_socket(AF_INET, SOCK_STREAM, 0), fd = -1;
+    struct sockaddr_in a = loopback(l);
+    CHECK(tn_accept_until(l, NULL, NULL, in_ms(1), NULL) == -1 && errno == ETIMEDOUT);
+    CHECK_EQUAL(tn_connect(client, (struct sockaddr *)&a, sizeof a), 0);
+    while (fd < 0 && is_told(l, false)) {
+        fd = tn_accept_until(l, NULL, NULL, 0, NULL);
+        if (!CHECK(fd >= 0 || errno == ETIMEDOUT))
+            break;
+    }
+    CHECK_EQUAL(tn_close(fd), 0);
+    CHECK_EQUAL(tn_close(client), 0);
+    CHECK_EQUAL(tn_close(l), 0);
+    return arg;
+}
+
+static void known(void)
+{
+    fibres(wants_to_know);
+    fibres(wants_to_know_who_comes);
+}
+
 /* ---- a worker that has no ring ---- */
 
 static bool forbid(void)
@@ -261,11 +336,9 @@ static void no_ring(void)
 }
 
 static const struct test tests[] = {
-    {"in order, however it is asked for", in_order},
-    {"more than there are buffers for", too_few_buffers},
-    {"closed with much received", unread},
-    {"closed with connections that nobody accepted", unaccepted},
-    {"asked for by a worker that has no ring", no_ring},
+    {"in order, however it is asked for", in_order}, {"more than there are buffers for", too_few_buffers},
+    {"closed with much received", unread},           {"closed with connections that nobody accepted", unaccepted},
+    {"of which tn_select and tn_poll know", known},  {"asked for by a worker that has no ring", no_ring},
 };
 
 int main(int argc, char **argv)

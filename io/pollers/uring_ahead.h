@@ -199,6 +199,8 @@ static void uring_received(struct uring *r, const struct io_uring_cqe *cqe, stru
     }
     struct tn_request *rq =
         tn_ahead_comes(tn_io_ahead(key), key, got, (cqe->flags & IORING_CQE_F_MORE) != 0, uring_take, &result);
+    if (rq == NULL || (got != NULL && result < cqe->res)) /* who only wants to know is told of what is kept */
+        tn_io_event(r->cl, key, 1U << TN_WAY_IN, 0, ready);
     if (rq != NULL)
         tn_io_over(r->cl, rq, result, ready);
 }
