@@ -89,14 +89,14 @@ static void judge(struct bench *b, double answers, double due, double busy)
 {
     bool behind = answers < 0.95 * due; /* of those that chance has made due, which may be fewer than --rate says */
     if (busy > 0.95 && behind)
-        bench_saturated(b, "the generator was the bottleneck: a thread of it waited for %.0f %% of the time alone",
-                        100 - busy * 100);
+        bench_saturated(b, "the generator was the bottleneck: a thread of it was busy for %.0f %% of the time",
+                        busy * 100);
     else if (behind)
         bench_saturated(b, "%.0f answers a second, of %.0f that were to be asked for", answers / load.duration,
                         due / load.duration);
     else if (busy > 0.95 && b->message[0] == '\0')
         snprintf(b->message, sizeof b->message,
-                 "the generator was the bottleneck: a thread of it waited for %.0f %% of the time alone", busy * 100);
+                 "the generator was the bottleneck: a thread of it was busy for %.0f %% of the time", busy * 100);
 }
 
 static void samples(struct bench *b, int rep, double cpu, double memory, uint64_t calls)
