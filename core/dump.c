@@ -189,14 +189,35 @@ static void put_object(const void *object)
     put_address(object);
 }
 
+/* By its number, as lsof and /proc have it. */
+static TN_LOOKS bool put_descriptor(struct fibre *f)
+{
+#ifndef TN_PLATFORM_SIM
+    uintptr_t at = (uintptr_t)f->note.object;
+    bool writes = false;
+    int fd =
+        strncmp(f->note.what, "descriptor", 10) == 0
+            ? tn_io_number(f->note.object, TN_STACKS_SPLIT || (at >= stack_low(f) && at < stack_high(f)), &writes)
+            : -1;
+    if (fd >= 0)
+        put_count("descriptor ", (uint64_t)fd, writes ? ", to write" : ", to read");
+    return fd >= 0;
+#else
+    (void)f;
+    return false;
+#endif
+}
+
 static TN_LOOKS void put_waiting(struct fibre *f)
 {
     uint64_t seq = atomic_load_explicit(&f->wait, memory_order_relaxed) / WAIT_STATES; /* relaxed: it is blocked */
     if (f->note.what != NULL && f->note.seq == seq) {
         put("waits for ");
-        put(f->note.what);
-        put(" ");
-        put_object(f->note.object);
+        if (!put_descriptor(f)) {
+            put(f->note.what);
+            put(" ");
+            put_object(f->note.object);
+        }
     } else {
         put(f->timer.at != 0 ? "sleeps, or waits to be woken" : "waits to be woken");
     }

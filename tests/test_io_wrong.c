@@ -234,7 +234,99 @@ static void time_options(void)
     fibres(has_its_own_patience);
 }
 
+/* ---- what a dump says of who waits ---- */
+
+static void *reads_a_byte(void *fd)
+{
+    char c;
+    return (void *)(intptr_t)tn_read((int)(intptr_t)fd, &c, 1);
+}
+
+static void *wants_to_read(void *fd)
+{
+    struct tn_arm arm = TN_READABLE((int)(intptr_t)fd);
+    unsigned which;
+    return (void *)(intptr_t)tn_select(&arm, 1, &which, TN_FOREVER, NULL);
+}
+
+static void *fills(void *fd)
+{
+    static const char text[65536];
+    while (tn_send((int)(intptr_t)fd, text, sizeof text, MSG_NOSIGNAL) > 0)
+        ;
+    return NULL;
+}
+
+static tn_fibre *waiter_named(const char *name, void *(*fn)(void *), int fd)
+{
+    tn_fibre *f = NULL;
+    CHECK_EQUAL(tn_spawn(&f, &(struct tn_attr){.name = name}, fn, (void *)(intptr_t)fd), 0);
+    return f;
+}
+
+static bool dump_has(const char *name, int fd, const char *how)
+{
+    static char said[1 << 16];
+    char line[100];
+    FILE *to = tmpfile();
+    if (!CHECK(to != NULL) || !CHECK_EQUAL(tn_dump(fileno(to)), 0))
+        return false;
+    rewind(to);
+    said[fread(said, 1, sizeof said - 1, to)] = '\0';
+    fclose(to);
+    snprintf(line, sizeof line, ": waits for descriptor %d, to %s\n", fd, how);
+    char *at = strstr(said, name), *end = at != NULL ? strchr(at, '\n') : NULL;
+    char *found = at != NULL ? strstr(at, line) : NULL;
+    return found != NULL && end != NULL && found < end;
+}
+
+static void *wait_and_are_named(void *arg)
+{
+    int fd[2][2], l = listener();
+    open_pair(TCP, fd[0]);
+    open_pair(TCP, fd[1]);
+    struct {
+        const char *name;
+        void *(*fn)(void *);
+        int fd;
+        const char *how;
+    } waiters[] = {{"'reader'", reads_a_byte, fd[0][1], "read"},
+                   {"'other'", reads_a_byte, fd[0][1], "read"}, /* waits for its turn */
+                   {"'acceptor'", accepts_one, l, "read"},
+                   {"'chooser'", wants_to_read, fd[1][0], "read"},
+                   {"'writer'", fills, fd[1][0], "write"}};
+    enum { WAITERS = sizeof waiters / sizeof waiters[0] };
+    tn_fibre *f[WAITERS];
+    for (int i = 0; i < WAITERS; i++) {
+        char name[16] = "";
+        strncpy(name, waiters[i].name + 1, strlen(waiters[i].name) - 2);
+        f[i] = waiter_named(name, waiters[i].fn, waiters[i].fd);
+    }
+    for (int i = 0; i < WAITERS; i++) {
+        bool told = false;
+        for (int times = 0; times < 2000 && !told; times++) { /* until it waits */
+            told = dump_has(waiters[i].name, waiters[i].fd, waiters[i].how);
+            if (!told)
+                tn_sleep(1000000);
+        }
+        if (!CHECK(told))
+            harness_note("%s, descriptor %d, to %s", waiters[i].name, waiters[i].fd, waiters[i].how);
+    }
+    close_pair(fd[0]);
+    close_pair(fd[1]);
+    CHECK_EQUAL(tn_close(l), 0);
+    for (int i = 0; i < WAITERS; i++)
+        end_of(f[i]);
+    return arg;
+}
+
+static void named_in_a_dump(void)
+{
+    fibres(wait_and_are_named);
+}
+
 static const struct test tests[] = {
+    {"a dump names the descriptor and the way", named_in_a_dump},
     {"what the system refuses", refused},
     {"numbers of no descriptor", no_descriptor},
     {"poll for something else than what is there", something_else},
