@@ -83,7 +83,7 @@ def _option(entry: dict[str, Any], indent: str = "    ") -> str:
         return f"{indent}{entry['name']:<16} flag{'':<38}  {entry.get('help', '')}".rstrip()
     unit = f" {entry['unit']}" if entry.get("unit") not in (None, "", "1") else ""
     text = f"{indent}{entry['name']:<16} {known.range_text(entry)}{unit}"
-    if entry.get("default") is not None:
+    if entry.get("default") not in (None, "") and "(default " not in entry.get("help", ""):
         text += f" (default {entry['default']})"
     text = f"{text:<58}  {entry.get('help', '')}".rstrip()
     return text + (f"  [{entry['from']}]" if entry.get("from") else "")
@@ -112,7 +112,7 @@ def _text(said: dict[str, Any]) -> str:
     lines += ["Matrices"]
     for entry in said["matrices"]:
         row = f", row {entry['row']}" if entry["row"] else ""
-        lines += [f"  {entry['name']:<10} {entry['title']} ({_counted(entry['cells'], 'cell')} × "
+        lines += [f"  {entry['name']:<21} {entry['title']} ({_counted(entry['cells'], 'cell')} × "
                   f"{_counted(entry['blocks'], 'block')}{row})"]
     lines += ["", "[003 §4.3] and its like: where the idea is from; docs/sources.md has the list."]
     return "\n".join(lines)

@@ -241,6 +241,9 @@ def align(lines: list[list[str]]) -> list[str]:
 def _print(row: dict[str, Any], folder: Path, said: dict[str, Any]) -> None:
     frame = tidy.load(folder)
     print(f"{row['id']}, {row['source']}: {row['workload']}")
+    quick = tidy.load_provenance(folder).get("quick")
+    if quick:                                            # less than the row says
+        print(quick)
     if said["mode"] == "sim":
         print(f"simulated, not measured: {said['machine']}, {said['cores']} cores "
               "(docs/simulating.md says where not to trust it)")
@@ -271,9 +274,10 @@ def _list(as_json: bool) -> int:
     if as_json:
         print(json.dumps(rows, indent=1, ensure_ascii=False))
         return GOOD
-    lines = [["id", "source", "kind", "mode", "claims", "available"]]
+    lines = [["id", "source", "kind", "mode", "claims", "available", "what"]]
     lines += [[r["id"], r["source"], r["kind"], r["mode"], str(len(r["claims"])),
-               "yes" if r["available"] else "needs " + " and ".join(r["needs"])] for r in rows]
+               "yes" if r["available"] else "no", r["workload"] +
+               ("" if r["available"] else f" (needs {' and '.join(r['needs'])})")] for r in rows]
     print("\n".join(align(lines)))
     print(f"\nworks: {WORKS}")
     return GOOD

@@ -335,7 +335,11 @@ class Command(unittest.TestCase):
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             self.assertEqual(reproduce.main(["--list"]), 0)
-        last = said.getvalue().splitlines()[-1]
+        rows = said.getvalue().splitlines()
+        b42 = next(line for line in rows if line.startswith("B4.2 "))
+        self.assertRegex(b42, "yes +web server, 4096 connections")
+        self.assertRegex(next(line for line in rows if line.startswith("A7.3 ")), "no .*needs core-aware threads")
+        last = rows[-1]
         for word in ("M Modelski", "B Barghi", "A Qin", "E Gaud", "H Morrison", "docs/sources.md"):
             self.assertIn(word, last)
 
@@ -350,6 +354,7 @@ class Command(unittest.TestCase):
                 self.assertEqual((reproduces.row, reproduces.command), (
                     "M7.1", f"./tenter reproduce M7.1 --quick --out {folder}"))
                 synthetic.write(folder, synthetic.run(HERE, as_source, blocks=5))
+                (folder / "run.json").write_text('{"quick": true}', encoding="utf-8")
                 report.make(folder, "x", figures)
                 return runner_run.Outcome(0, folder)
             said = io.StringIO()
@@ -362,6 +367,7 @@ class Command(unittest.TestCase):
         self.assertEqual(reproduce.figures_of(row, False), row["figures"])
         self.assertIn("† n<6: covers less than 95 %", said.getvalue())
         self.assertIn("packet_m7_1.pdf", said.getvalue())
+        self.assertRegex(said.getvalue(), r"\nquick: [a-z0-9]")      # what it has less of than the row
         self.assertIn("not decidable here: fifo ≈ lifo throughout", said.getvalue())
 
 
