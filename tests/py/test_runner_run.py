@@ -382,8 +382,11 @@ class Options(TreeCase):
         for text in ("  fifo", "layout           local|global", "capacity         1..65536",
                      "  null", "  good", "packets          1..1000 (default 10)",
                      "peer            (not here: there is no program 'peer'",
-                     "m          a test (6 cells × ", "  good            sends packets"):
+                     f"  {'m':<21} a test (6 cells × ", "  good            sends packets"):
             self.assertIn(text, said.getvalue())
+        told = {"name": "address", "range": None, "default": "::1", "help": "where (default ::1)"}
+        self.assertEqual(listing._option(told).count("default"), 1)
+        self.assertNotIn("default", listing._option({**told, "default": "", "help": "where"}))
         self.assertNotIn("False", said.getvalue())
         self.assertEqual(listing._counted(1, "cell"), "1 cell")
         with contextlib.redirect_stdout(said):
