@@ -327,7 +327,9 @@ int main(int argc, char **argv)
          "who asks: this program, or Debian's wrk, as a witness", NULL, 0, 0, false},
         {"threads", BENCH_INT, "1", 1, THREADS_MAX, NULL, "", "of the generator", NULL, 0, 0, false},
         {"apart", BENCH_FLAG, NULL, 0, 1, NULL, "",
-         "the server has the first --workers processors, the generator the others", NULL, 0, 0, false},
+         "the server has the first --workers processors, the generator the others; where there are none it shares "
+         "them",
+         NULL, 0, 0, false},
         {"quota", BENCH_REAL, NULL, 0.01, 64, NULL, "processors",
          "most that the server has of them, by a control group of its own (root); absent: no limit", NULL, 0, 0,
          false},
