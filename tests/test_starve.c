@@ -8,6 +8,10 @@
 
 #include "harness.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <tenter_sync.h>
+
 enum { SPAWNED = 3, YIELDERS = 4 };
 
 static atomic_int ran, running;
@@ -105,6 +109,58 @@ static void left_behind(void)
     CHECK_EQUAL(atomic_load(&ran), SPAWNED);
 }
 
+/* ---- more than a queue has room for, that never become fewer: pairs that wake each other ---- */
+
+enum { PAIRS = 500, TURNS = 200 };
+
+static struct pair {
+    tn_sem sem[2];
+    int turns;
+} pair[PAIRS];
+
+static int done[TURNS + 1], most; /* pairs that have had so many turns or more; how far one was ahead of the last */
+
+static void *takes_turns(void *arg)
+{
+    uintptr_t which = (uintptr_t)arg;
+    struct pair *p = &pair[which / 2];
+    for (int i = 0; i < TURNS; i++) {
+        tn_sem_wait(&p->sem[which % 2]);
+        if (which % 2 == 0) {
+            done[++p->turns]++;
+            for (int behind = p->turns - most; behind > 0 && done[behind] < PAIRS; behind--)
+                most++;
+        }
+        tn_sem_post(&p->sem[1 - which % 2]);
+    }
+    return NULL;
+}
+
+static void *first_of_crowd(void *arg)
+{
+    static tn_fibre *f[2 * PAIRS];
+    memset(done, 0, sizeof done);
+    most = 1;
+    for (int i = 0; i < PAIRS; i++) {
+        pair[i].turns = 0;
+        tn_sem_init(&pair[i].sem[0], 1, 1);
+        tn_sem_init(&pair[i].sem[1], 0, 1);
+    }
+    for (int i = 0; i < 2 * PAIRS; i++)
+        CHECK_EQUAL(tn_spawn(&f[i], NULL, takes_turns, (void *)(uintptr_t)i), 0);
+    for (int i = 0; i < 2 * PAIRS; i++)
+        tn_join(f[i], NULL);
+    return arg;
+}
+
+/* None of them gets far ahead of another one (in the inbox others were behind by all their turns). */
+static void crowd(const char *spec)
+{
+    struct tn_config config = with(1, spec);
+    CHECK_EQUAL(tn_run(&config, first_of_crowd, NULL, NULL), 0);
+    CHECK(most <= 5);
+}
+
 /* A hang is the failure; the watchdog tells. */
 static void starve(const char *spec)
 {
@@ -146,6 +202,14 @@ static void lifo_open(void)
     starve("lifo:private=0");
 }
 
+static void crowds(void)
+{
+    static const char *const specs[] = {"fifo",           "fifo:private=0", "fifo:place=home",   "fifo:place=owner",
+                                        "fifo:full=grow", "multiq",         "fifo:layout=global"};
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+        crowd(specs[i]);
+}
+
 int main(void)
 {
     static const struct test tests[] = {
@@ -157,6 +221,7 @@ int main(void)
         {"lifo", lifo},
         {"lifo without a private part", lifo_open},
         {"placed with a worker that has left", left_behind},
+        {"many that are always ready", crowds},
     };
     return HARNESS_RUN("work behind a hog, nobody idle", tests);
 }

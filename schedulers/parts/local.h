@@ -11,7 +11,8 @@
  *     open     SPMC ring, thieves take the oldest       SPMC deque, thieves take the oldest
  *     private  after open (it is newer)                 before open (it is newer)
  *     soft     soft yields: FIFO, at the latest after SOFT_AFTER others, at once if there is nothing else
- *     inbox    what did not fit in, and what others placed here: a locked list; after all that
+ *     inbox    what did not fit in, and what others placed here: a locked list; fifo: in turn with open and private
+ *              (local_turn), lifo: after all that
  *
  * and the cluster: the shared queue (from threads that are no workers of it) and the yield queue (hard yields).
  * Inbox, shared and yield queue come last, and first when next() is asked to be fair, though not twice in a row:
@@ -69,6 +70,23 @@ typedef struct tn_spmc_fifo local_open;
 
 enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128, CAUGHT = 64, POOL_RINGS = 5 };
 
+/* Between a worker's queue and its inbox: either's turn is as many fibres long as it held when that began. So whoever comes first goes
+ * first, but for less than a turn, and nobody starves in the inbox where the queue is never empty. */
+struct local_turn {
+    bool inbox; /* it is the inbox's */
+    uint32_t left;
+};
+
+static inline bool local_turn(struct local_turn *t, size_t inbox, size_t own)
+{
+    if (t->left == 0) {
+        t->inbox = !t->inbox;
+        t->left = (uint32_t)(t->inbox ? inbox : own);
+    }
+    t->left -= t->left != 0;
+    return t->inbox;
+}
+
 struct local_worker {
     /* the owner's, and under the lock a thief's */
     struct tn_biased lock;
@@ -81,10 +99,11 @@ struct local_worker {
     /* thieves write, owner reads */
     _Atomic(uint32_t) asked, caught;
     /* owner only */
-    uint8_t way;    /* WAY_* */
-    bool was_fair;  /* the last fair call looked at the shared queues first */
-    uint32_t ticks; /* fibres taken from shared queues; layout=global: calls of next */
-    uint32_t start; /* of this round of victims */
+    uint8_t way;            /* WAY_* */
+    bool was_fair;          /* the last fair call looked at the shared queues first */
+    struct local_turn turn; /* the inbox and the rest */
+    uint32_t ticks;         /* fibres taken from shared queues; layout=global: calls of next */
+    uint32_t start;         /* of this round of victims */
     struct tn_victim_walk walk;
     struct tn_near_walk near; /* victims=topology */
     local_open *open;
@@ -266,6 +285,28 @@ static __attribute__((noinline)) struct tn_link *local_shared(struct tn_worker *
     return f;
 }
 
+/* Some lie in the inbox: for want of room, or placed there by others. NULL: it is the queue's turn, or one's that has yielded softly. */
+static __attribute__((noinline)) struct tn_link *local_inbox(struct tn_worker *me)
+{
+    struct local_worker *l = local_of(me);
+    struct tn_link *f = NULL;
+    if (l->since_soft >= SOFT_AFTER) {
+        uint32_t turn = tn_biased_enter(&l->lock);
+        bool soft = l->soft.head != NULL;
+        tn_biased_leave(&l->lock, turn);
+        if (soft)
+            return NULL;
+        l->since_soft = 0;
+    }
+    /* relaxed: a hint */
+    size_t own = OPEN(length)(l->open) + atomic_load_explicit(&l->held, memory_order_relaxed);
+    if (local_turn(&l->turn, tn_locked_queue_length(&l->inbox), own))
+        f = tn_locked_queue_pop_front(&l->inbox);
+    l->since_soft += f != NULL;
+    TN_COUNT_ADD(me, LOCAL_SHARED, f != NULL);
+    return f;
+}
+
 /* ---- a soft yield where only others wait that have yielded softly: they go round, in one visit of the lock ---- */
 
 /* It is held until local_passed(), over the switch: f is in the list, but nobody may take it before it has been saved. As
@@ -304,6 +345,8 @@ static inline struct tn_fibre *local_next(struct tn_worker *me, bool fair)
         local_answer(me);
 
     const bool newest = LOCAL_NEWEST(me);
+    if (!newest && __builtin_expect(tn_locked_queue_length(&l->inbox) != 0, 0) && (f = local_inbox(me)) != NULL)
+        return tn_fibre_of(f);
     bool open = OPEN(length)(l->open) != 0;
 again:
     if (!newest && open && l->since_soft < SOFT_AFTER) {
