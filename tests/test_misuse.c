@@ -151,16 +151,41 @@ static void *ends_thread(void *arg)
     pthread_exit(NULL);
 }
 
+static void *ends_in_time(void *arg)
+{
+    return arg;
+}
+
 static void *calls_one_that_ends(void *arg)
 {
     tn_blocking(ends_thread, arg, NULL);
     return arg;
 }
 
+/* Not the first call of its thread, which was a worker of another runtime in the one before. */
+static void *is_a_worker(void *arg)
+{
+    struct tn_config config = with(1, NULL);
+    return tn_run(&config, ends_in_time, NULL, NULL) == 0 ? arg : NULL;
+}
+
+static void *calls_one_that_ends_later(void *arg)
+{
+    void *done = NULL;
+    CHECK_EQUAL(tn_blocking(is_a_worker, &done, &done), 0);
+    CHECK(done != NULL);
+    tn_blocking(ends_thread, NULL, NULL);
+    return arg;
+}
+
 static int ends_worker(void *fn)
 {
-    tn_runtime *rt = start(2);
+    struct tn_config config = with(2, NULL);
+    tn_runtime *rt;
     tn_fibre *f = NULL;
+    config.pool = 1; /* one thread for all calls */
+    if (tn_start(&rt, &config) != 0)
+        return 1;
     tn_spawn(&f, &(struct tn_attr){.runtime = rt, .name = "leaver"}, *(void *(**)(void *))fn, NULL);
     tn_join(f, NULL);
     return 1;
@@ -175,9 +200,12 @@ static void thread_exit(void)
 #endif
     CHECK(killed(harness_child(ends_worker, &fn, err, sizeof err), SIGABRT));
     CHECK(strstr(err, "'leaver' ended its worker's thread") != NULL);
-    fn = calls_one_that_ends;
-    CHECK(killed(harness_child(ends_worker, &fn, err, sizeof err), SIGABRT));
-    CHECK(strstr(err, "a call in tn_blocking ended its thread") != NULL);
+    void *(*const calls[])(void *) = {calls_one_that_ends, calls_one_that_ends_later};
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        fn = calls[i];
+        CHECK(killed(harness_child(ends_worker, &fn, err, sizeof err), SIGABRT));
+        CHECK(strstr(err, "a call in tn_blocking ended its thread") != NULL);
+    }
 }
 
 /* A destructor that sets its value again and ends the fibre: as often as tenter.h says, and no more. */

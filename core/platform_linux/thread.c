@@ -102,7 +102,10 @@ void tn_thread_here(struct tn_thread *t, void *(*fn)(void *), void *arg)
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* whose stack would it unwind? */
     t->handle = (uintptr_t)pthread_self();
+    pthread_once(&guard_once, guard_make);
+    void *lost = guarded ? pthread_getspecific(guard) : NULL; /* it may be in a call for another runtime's fibre */
     fn(arg);
+    tn_thread_guard((void (*)(void))(uintptr_t)lost);
     pthread_setcancelstate(before, &mine);
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     tn_sanitize_root(stack, bytes, false);
