@@ -73,18 +73,19 @@ enum { SOFT_AFTER = 8, STEAL_MAX = 64, HOG_NS = 10000, PATIENCE = 128, CAUGHT = 
 /* Between a worker's queue and its inbox: either's turn is as many fibres long as it held when that began. So whoever comes first goes
  * first, but for less than a turn, and nobody starves in the inbox where the queue is never empty. */
 struct local_turn {
-    bool inbox; /* it is the inbox's */
+    bool queue; /* it is the queue's */
     uint32_t left;
 };
 
+/* True: it is the inbox's. */
 static inline bool local_turn(struct local_turn *t, size_t inbox, size_t own)
 {
     if (t->left == 0) {
-        t->inbox = !t->inbox;
-        t->left = (uint32_t)(t->inbox ? inbox : own);
+        t->queue = !t->queue;
+        t->left = (uint32_t)(t->queue ? own : inbox);
     }
     t->left -= t->left != 0;
-    return t->inbox;
+    return !t->queue;
 }
 
 struct local_worker {
@@ -199,6 +200,16 @@ static __attribute__((noinline)) bool local_show(struct tn_worker *me)
 
 static int more_full(struct tn_worker *me, struct tn_fibre *f, enum tn_why why);
 
+/* There is no room. Into the inbox, behind all that is in the queue. */
+static inline void local_overflow(struct tn_worker *me, struct tn_fibre *f)
+{
+    struct local_worker *l = local_of(me);
+    if (tn_locked_queue_length(&l->inbox) == 0)
+        l->turn = (struct local_turn){false, 0}; /* the queue's is next */
+    TN_COUNT_ADD(me, LOCAL_OVERFLOW, 1);
+    tn_locked_queue_push_back(&l->inbox, &f->link);
+}
+
 /* The owner's own queue. `more`: what to do where it is full, is a matter of more.h. */
 static inline __attribute__((always_inline)) int local_push(struct tn_worker *me, struct tn_fibre *f, enum tn_why why,
                                                             const bool more)
@@ -231,8 +242,7 @@ static inline __attribute__((always_inline)) int local_push(struct tn_worker *me
         return open ? 0 : TN_HELD;
     if (more)
         return more_full(me, f, why);
-    TN_COUNT_ADD(me, LOCAL_OVERFLOW, 1);
-    tn_locked_queue_push_back(&l->inbox, &f->link);
+    local_overflow(me, f);
     return 0;
 }
 

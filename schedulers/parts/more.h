@@ -43,8 +43,7 @@ static __attribute__((noinline, cold)) int more_full(struct tn_worker *me, struc
     }
     if (full == FULL_CHAIN && chain_push(me, f))
         return 0;
-    TN_COUNT_ADD(me, LOCAL_OVERFLOW, 1);
-    tn_locked_queue_push_back(&l->inbox, &f->link);
+    local_overflow(me, f);
     return 0;
 }
 
