@@ -470,7 +470,7 @@ static void test_wave(void)
         CHECK_EQUAL(atomic_load(&mapped), m);
         harness_note("%d workers, %u fibres: %.2f steps each, %.2f of a tenth; %zu bytes resident each", workers, n,
                      (double)of_many / n, (double)of_few * 10 / n, many);
-        CHECK(of_many <= 3 * (uint64_t)n);
+        CHECK(of_many <= 10 * (uint64_t)n); /* as a rule one switch; a worker may go to sleep between any two */
         if (n == 100000 && build_has("buildtype=release"))
             CHECK(many <= 2 * 4096 + 256);
         CHECK_EQUAL(tn_stop(rt), 0);
