@@ -125,7 +125,7 @@ struct tn_ahead *tn_io_ahead(uint64_t key);
 /* A request is over, with what its call returned, or a negative errno value. Then it is its fibre's, and may be no more. */
 void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t result, struct tn_list *ready);
 
-/* For diagnoses (io/descriptors.c): the number of the descriptor that a wait noted as "descriptor…" is for, -1 if it is none, and
+/* For diagnoses (io/io.c): the number of the descriptor that a wait noted as "descriptor…" is for, -1 if it is none, and
  * whether to write there. `own`: its object lies on the stack of who waits. Calls and locks nothing. */
 int tn_io_number(const void *object, bool own, bool *writes);
 

@@ -341,34 +341,6 @@ struct tn_ahead *tn_io_ahead(uint64_t key)
     return &descriptor_at((int)(uint32_t)key)->ahead;
 }
 
-_Static_assert(offsetof(struct tn_request, kind) == 0 && offsetof(struct tn_request, fd) == sizeof(int),
-               "as it begins");
-
-/* A way of a descriptor; or a request, whose fibre waits. */
-int tn_io_number(const void *object, bool own, bool *writes)
-{
-    uintptr_t at = (uintptr_t)object;
-    for (unsigned i = 0; i < DESCRIPTOR_PARTS; i++) {
-        size_t n = (size_t)DESCRIPTOR_FIRST << i;
-        struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
-        if (part == NULL || at < (uintptr_t)part || at >= (uintptr_t)(part + n))
-            continue;
-        size_t k = (at - (uintptr_t)part) / sizeof *part;
-        *writes = at - (uintptr_t)(part + k) >= offsetof(struct descriptor, out);
-        return (int)(k + n) - DESCRIPTOR_FIRST;
-    }
-    struct {
-        enum tn_request_kind kind;
-        int fd;
-    } request; /* as it begins */
-    if (!own || !tn_peek(at - offsetof(struct tn_request, waits), &request, sizeof request))
-        return -1;
-    *writes = request.kind == TN_REQUEST_WRITE || request.kind == TN_REQUEST_WRITEV ||
-              request.kind == TN_REQUEST_SEND || request.kind == TN_REQUEST_SENDMSG ||
-              request.kind == TN_REQUEST_CONNECT;
-    return request.fd;
-}
-
 void tn_io_over(struct tn_cluster *cl, struct tn_request *request, int64_t result, struct tn_list *ready)
 {
     struct tn_claims claims = {NULL, NULL};

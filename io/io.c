@@ -317,6 +317,36 @@ TN_API ssize_t tn_io(int fd, int way, io_call *call, void *arg, tn_time deadline
     return io_do(fd, (unsigned)way, &(struct io_how){call, arg, NULL, 0, deadline, token});
 }
 
+/* ---- for diagnoses ---- */
+
+_Static_assert(offsetof(struct tn_request, kind) == 0 && offsetof(struct tn_request, fd) == sizeof(int),
+               "as it begins");
+
+/* A way of a descriptor; or a request, whose fibre waits. */
+int tn_io_number(const void *object, bool own, bool *writes)
+{
+    uintptr_t at = (uintptr_t)object;
+    for (unsigned i = 0; i < DESCRIPTOR_PARTS; i++) {
+        size_t n = (size_t)DESCRIPTOR_FIRST << i;
+        struct descriptor *part = atomic_load_explicit(&descriptor_parts[i], memory_order_acquire); /* V0 acquire */
+        if (part == NULL || at < (uintptr_t)part || at >= (uintptr_t)(part + n))
+            continue;
+        size_t k = (at - (uintptr_t)part) / sizeof *part;
+        *writes = at - (uintptr_t)(part + k) >= offsetof(struct descriptor, out);
+        return (int)(k + n) - DESCRIPTOR_FIRST;
+    }
+    struct {
+        enum tn_request_kind kind;
+        int fd;
+    } request; /* as it begins */
+    if (!own || !tn_peek(at - offsetof(struct tn_request, waits), &request, sizeof request))
+        return -1;
+    *writes = request.kind == TN_REQUEST_WRITE || request.kind == TN_REQUEST_WRITEV ||
+              request.kind == TN_REQUEST_SEND || request.kind == TN_REQUEST_SENDMSG ||
+              request.kind == TN_REQUEST_CONNECT;
+    return request.fd;
+}
+
 /* ---- arms of tn_select ---- */
 
 static struct descriptor no_descriptor;
