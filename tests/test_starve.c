@@ -8,7 +8,6 @@
 
 #include "harness.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <tenter_sync.h>
 

@@ -15,8 +15,8 @@
  *              (local_turn), lifo: after all that
  *
  * and the cluster: the shared queue (from threads that are no workers of it) and the yield queue (hard yields).
- * Inbox, shared and yield queue come last, and first when next() is asked to be fair, though not twice in a row:
- * where every yield is hard, local work must not starve either.
+ * Shared and yield queue come last, as lifo's inbox does, and first when next() is asked to be fair, though not twice in a
+ * row: where every yield is hard, local work must not starve either.
  *
  * Private part and soft yields are guarded by the owner-biased lock (biased.h): their owner uses no atomic
  * read-modify-write. It holds the lock over the switch from one soft yielder to the next (local_pass). When the
