@@ -16,6 +16,7 @@ struct tn_cluster;
 struct tn_worker;
 struct tn_request;
 struct tn_ahead;
+struct tn_got;
 
 /* Where a worker waits that has nothing to do. */
 enum tn_waits_where {
@@ -25,7 +26,12 @@ enum tn_waits_where {
 };
 
 /* What is done around calls. */
-enum { TN_CALLS_EAGER = 1, TN_CALLS_YIELD = 2, TN_CALLS_PERFORMS = 4 /* by the core: perform is there */ };
+enum {
+    TN_CALLS_EAGER = 1,
+    TN_CALLS_YIELD = 2,
+    TN_CALLS_AHEAD = 4,
+    TN_CALLS_PERFORMS = 8 /* by the core: perform is there */
+};
 
 struct tn_poller {
     const char *name;
@@ -60,7 +66,7 @@ struct tn_poller {
 
     /* Asked once, when it is open. TN_CALLS_EAGER: a descriptor is armed with its first call, or as it comes from tn_accept,
      * whether or not anybody has to wait; else when the first one has to. TN_CALLS_YIELD: other fibres come first, before a
-     * call that reads. Left out: neither. */
+     * call that reads. TN_CALLS_AHEAD: it receives before it is asked. Left out: none of them. */
     unsigned (*calls)(const void *state);
 
     /* Make a call on behalf of a fibre of worker `me`, which waits until it is over (io/request.h); it does not block, nor
@@ -70,8 +76,13 @@ struct tn_poller {
     int (*perform)(void *state, struct tn_worker *me, struct tn_request *request, void **place);
     void (*withdraw)(void *place, const struct tn_request *request);
 
-    /* The descriptor is about to be closed, or its runtime has ended: nothing is received on it any more before somebody asks,
-     * and what was is dropped. By any thread. Left out: nothing ever is. */
+    /* Receive on the descriptor of `key` what `request` asks for, and go on (io/ahead.h), by a fibre of worker `me`; an errno value:
+     * that fibre is to make the call itself. take: what was received, as far as the request has room behind its first `before` bytes.
+     * drop: it is about to be closed, or its runtime has ended; nothing is received any more, and what was is dropped, by any thread.
+     * Left out, all: nothing ever is. */
+    int (*receive)(void *state, struct tn_worker *me, struct tn_ahead *ahead, uint64_t key,
+                   const struct tn_request *request);
+    int64_t (*take)(struct tn_request *request, int64_t before, struct tn_got *got);
     void (*drop)(struct tn_ahead *ahead);
 
     /* Tell what has happened, and collect the fibres that it wakes, without blocking when deadline is 0. Called by a
@@ -119,7 +130,7 @@ bool tn_io_unarmed(struct tn_cluster *cl, uint64_t key, unsigned ways, unsigned 
                    int (*again)(void *place, int fd, uint64_t key, unsigned ways));
 void tn_io_unarmed_all(struct tn_cluster *cl, void *place, struct tn_list *ready);
 
-/* Of the descriptor: as a request has it. */
+/* Of the descriptor of that key. */
 struct tn_ahead *tn_io_ahead(uint64_t key);
 
 /* A request is over, with what its call returned, or a negative errno value. Then it is its fibre's, and may be no more. */

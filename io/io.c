@@ -229,17 +229,50 @@ static bool comes_ahead(enum io_kind kind, const struct io_how *how)
            (how->asked != 0 || (how->rq->kind == TN_REQUEST_ACCEPT && how->rq->data == NULL) || bytes);
 }
 
+/* With the lock of the way. Who does not wait has what is there now, which is still to be received. */
+static __attribute__((noinline)) int receive(void *unused, struct tn_ahead *a, uint64_t key, struct tn_request *rq,
+                                             tn_time deadline)
+{
+    struct worker *self = tn_self();
+    (void)unused;
+    if (deadline != TN_FOREVER && deadline <= tn_now())
+        return ENOSYS;
+    return binding_poller->receive(cluster_of(self->pub.cluster)->poller, &self->pub, a, key, rq);
+}
+
+static int64_t take_ahead(struct tn_request *rq, int64_t before, struct tn_got *got)
+{
+    return binding_poller->take(rq, before, got);
+}
+
+static const struct tn_receives receives = {.take = take_ahead, .receive = receive};
+
+/* A poller may have received it; and where it does not, the fibre makes the call. */
+static __attribute__((noinline)) ssize_t ahead_in(struct descriptor *d, int fd, uint32_t generation,
+                                                  const struct io_how *how)
+{
+    struct tn_way *w = &d->in;
+    int rc = turn_take(w, generation, how);
+    if (rc != 0)
+        return failed(rc);
+    int64_t n = tn_ahead_do(w, generation, &d->ahead, (uint64_t)generation << 32 | (uint32_t)fd, how->rq,
+                            how->deadline, how->token, &receives);
+    if (n != -EAGAIN)
+        return turn_pass(w, generation, n, (int)-n);
+    tn_way_dries(w, generation,
+                 false); /* the event that it would wait for may have been that of something received */
+    return turn_in(d, fd, generation, how, true, false);
+}
+
 /* A poller makes it; and where it does not, the fibre. */
 static __attribute__((noinline)) ssize_t asks_do(struct descriptor *d, int fd, unsigned way, uint32_t generation,
-                                                 const struct io_how *how, enum io_kind kind)
+                                                 const struct io_how *how)
 {
     struct tn_way *w = way_of(d, way);
     struct tn_request *rq = how->rq;
     int rc = turn_take(w, generation, how);
     if (rc != 0)
         return failed(rc);
-    rq->ahead = way == TN_WAY_IN && comes_ahead(kind, how) ? &d->ahead : NULL;
-    rq->key = (uint64_t)generation << 32 | (uint32_t)fd;
     ssize_t n = request_do(w, generation, rq, how->deadline, how->token);
     if (n < 0 && (would_block() || errno == EALREADY || errno == EINPROGRESS))
         return turn_of(d, fd, way, generation, how, true, false);
@@ -286,8 +319,10 @@ FOR_EACH_WAY ssize_t way_do(int fd, unsigned way, const struct io_how *how)
     if (__builtin_expect(cl->calls != 0, 0)) {
         if (way == TN_WAY_IN && (cl->calls & TN_CALLS_YIELD) != 0)
             tn_yield();
+        if (way == TN_WAY_IN && (cl->calls & TN_CALLS_AHEAD) != 0 && how->rq != NULL && comes_ahead(kind, how))
+            return ahead_in(d, fd, generation, how);
         if ((cl->calls & TN_CALLS_PERFORMS) != 0 && how->rq != NULL && how->rq->kind != TN_REQUEST_NOTHING)
-            return asks_do(d, fd, way, generation, how, kind);
+            return asks_do(d, fd, way, generation, how);
     }
     struct tn_way *w = way_of(d, way);
     size_t asked = kind == IO_STREAM ? how->asked : 0;

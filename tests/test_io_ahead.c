@@ -335,10 +335,34 @@ static void no_ring(void)
         harness_note("it has ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
+/* Nobody has received yet, and who asks does not wait: it has what is there. */
+static void *looks_first(void *arg)
+{
+    int fd[2];
+    char c = 0;
+    open_pair(TCP, fd);
+    struct pollfd p = {fd[1], POLLIN, 0};
+    CHECK_EQUAL(tn_send(fd[0], "p", 1, MSG_NOSIGNAL), 1);
+    CHECK_EQUAL(poll(&p, 1, 10000), 1);
+    CHECK(tn_recv_until(fd[1], &c, 1, 0, tn_now(), NULL) == 1 && c == 'p');
+    CHECK(tn_recv_until(fd[1], &c, 1, 0, tn_now(), NULL) == -1 && errno == ETIMEDOUT);
+    close_pair(fd);
+    return arg;
+}
+
+static void at_once(void)
+{
+    fibres(looks_first);
+}
+
 static const struct test tests[] = {
-    {"in order, however it is asked for", in_order}, {"more than there are buffers for", too_few_buffers},
-    {"closed with much received", unread},           {"closed with connections that nobody accepted", unaccepted},
-    {"of which tn_select and tn_poll know", known},  {"asked for by a worker that has no ring", no_ring},
+    {"in order, however it is asked for", in_order},
+    {"more than there are buffers for", too_few_buffers},
+    {"closed with much received", unread},
+    {"closed with connections that nobody accepted", unaccepted},
+    {"of which tn_select and tn_poll know", known},
+    {"asked for by a worker that has no ring", no_ring},
+    {"at once, before anybody has received", at_once},
 };
 
 int main(int argc, char **argv)

@@ -48,40 +48,21 @@ static int64_t take(struct tn_request *rq, int64_t before, struct tn_got *got)
     return 1;
 }
 
+/* Who asks, of which generation; receives_at: NULL, its worker has no place for that. */
 struct asker {
     uint32_t generation;
-    void *receives_at; /* NULL: its worker has no place for that */
+    void *receives_at;
 };
 
-static int asks(void *by, struct tn_request *rq, void **place)
+static int receive(void *by, struct tn_ahead *a, uint64_t key, struct tn_request *rq, tn_time deadline)
 {
-    int64_t result = 0;
-    struct tn_claims none = {NULL, NULL};
     const struct asker *asker = by;
-    *place = &ahead;
-    enum tn_asked asked = tn_ahead_ask(&ahead, asker->generation, rq, take, asker->receives_at, &result);
-    if (asked == TN_ASKED_REFUSED)
+    (void)deadline;
+    if (asker->receives_at == NULL)
         return ENOSYS;
-    if (asked == TN_ASKED_OVER)
-        tn_request_over(rq, result, &none);
-    if (asked == TN_ASKED_RECEIVE)
-        is_due();
+    tn_ahead_begin(a, key, rq->kind == TN_REQUEST_ACCEPT, asker->receives_at);
+    is_due();
     return 0;
-}
-
-static void withdraws(void *place, const struct tn_request *rq)
-{
-    struct tn_claims claims = {NULL, NULL};
-    assert(place == &ahead);
-    if (!tn_ahead_withdraw(&ahead, rq))
-        return;
-    tn_request_over((struct tn_request *)(uintptr_t)rq, -ECANCELED, &claims);
-    tn_claims_let_go(claims);
-}
-
-static inline tn_time for_ever(void)
-{
-    return TN_FOREVER;
 }
 
 /* Which thing it was; or, negative, an errno value. */
@@ -89,8 +70,8 @@ static inline int reads_by(struct asker by_whom, tn_time deadline)
 {
     int thing = 0;
     struct tn_request rq = {.kind = TN_REQUEST_READ, .data = &thing, .n = 1};
-    const struct tn_performs by = {asks, withdraws, for_ever, &by_whom};
-    int n = (int)tn_request_do(&way, by_whom.generation, &rq, deadline, NULL, &by);
+    const struct tn_receives by = {take, receive, &by_whom};
+    int n = (int)tn_ahead_do(&way, by_whom.generation, &ahead, by_whom.generation, &rq, deadline, NULL, &by);
     assert((n == 1) == (thing != 0));
     return n == 1 ? thing : n;
 }
@@ -100,22 +81,24 @@ static inline int reads(uint32_t generation, tn_time deadline)
     return reads_by((struct asker){generation, &due}, deadline);
 }
 
-/* The poller, of generation 0. */
+/* The poller, of generation 0, as io/pollers/uring_ahead.h. */
+static inline void comes(int thing, bool more)
+{
+    struct tn_claims claims = {NULL, NULL};
+    things[thing].result = 1;
+    things[thing].gone = is_gone;
+    tn_ahead_comes(&ahead, 0, &things[thing], more, 1);
+    tn_way_event(&way, 0, false, &claims);
+    tn_claims_let_go(claims);
+}
+
 static inline void receives(void)
 {
     unsigned spins = 0;
     while (!atomic_load_explicit(&due, memory_order_relaxed))
         tn_spin_wait(&spins);
-    for (int i = 0; i < THINGS; i++) {
-        struct tn_claims claims = {NULL, NULL};
-        int64_t result = 1;
-        things[i].result = 1;
-        things[i].gone = is_gone;
-        struct tn_request *rq = tn_ahead_comes(&ahead, 0, &things[i], i + 1 < THINGS, take, &result);
-        if (rq != NULL)
-            tn_request_over(rq, result, &claims);
-        tn_claims_let_go(claims);
-    }
+    for (int i = 0; i < THINGS; i++)
+        comes(i, i + 1 < THINGS);
 }
 
 #endif

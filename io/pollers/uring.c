@@ -209,8 +209,6 @@ static int uring_perform(void *state, struct tn_worker *me, struct tn_request *r
     struct uring_poller *p = state;
     struct uring *r = p->falls_back ? NULL : uring_of(p, me, &rc);
     struct io_uring_sqe *sqe = r != NULL ? uring_room(r) : NULL;
-    if (!p->falls_back && p->rings->ahead && rq->ahead != NULL)
-        return uring_asks(r, sqe, rq, place);
     if (sqe == NULL)
         return ENOSYS;
     uring_prepare(sqe, rq);
@@ -222,10 +220,7 @@ static int uring_perform(void *state, struct tn_worker *me, struct tn_request *r
 
 static void uring_withdraw(void *place, const struct tn_request *rq)
 {
-    if (uring_is_ahead(place))
-        uring_asks_no_more(place, rq);
-    else
-        uring_cancel(place, (uintptr_t)rq, 0);
+    uring_cancel(place, (uintptr_t)rq, 0);
 }
 
 static int uring_arm(void *state, struct tn_worker *me, int fd, uint64_t key, unsigned *ways, void **place)
@@ -433,6 +428,12 @@ static void uring_close(struct tn_cluster *cl, void *state)
     worker_poller_close(cl, state);
 }
 
+static unsigned uring_calls(const void *state)
+{
+    const struct uring_poller *p = state;
+    return p->rings->ahead && !p->falls_back ? TN_CALLS_AHEAD : 0;
+}
+
 static const char *uring_by(const void *state)
 {
     return ((const struct uring_poller *)state)->by;
@@ -451,8 +452,11 @@ const struct tn_poller tn_poller_uring = {
     .leave = uring_leave,
     .arm = uring_arm,
     .disarm = uring_disarm,
+    .calls = uring_calls,
     .perform = uring_perform,
     .withdraw = uring_withdraw,
+    .receive = uring_receive,
+    .take = uring_take,
     .drop = uring_drop,
     .every = 1,
     .poll = uring_poll,

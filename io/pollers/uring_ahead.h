@@ -112,52 +112,26 @@ static int64_t uring_take(struct tn_request *rq, int64_t before, struct tn_got *
     return (int64_t)copied;
 }
 
-/* Where a request is that asks there. */
-static bool uring_is_ahead(const void *place)
+static int uring_receive(void *state, struct tn_worker *me, struct tn_ahead *ahead, uint64_t key,
+                         const struct tn_request *rq)
 {
-    return ((uintptr_t)place & 1) != 0;
-}
-
-/* `sqe`: NULL, this worker's ring has no room, or there is none. Another worker may have received what is asked for even so. */
-static int uring_asks(struct uring *r, struct io_uring_sqe *sqe, struct tn_request *rq, void **place)
-{
-    struct tn_claims none = {NULL, NULL};
-    const struct tn_ahead *a = rq->ahead;
-    int64_t result = 0;
-    /* Without its lock: only who asks writes these, and who closes when nobody does. Bytes are no connections. */
-    if (a->open && a->key == rq->key && a->accepts != (rq->kind == TN_REQUEST_ACCEPT))
-        return ENOSYS;
-    *place = (char *)rq->ahead + 1;
-    switch (tn_ahead_ask(rq->ahead, rq->key, rq, uring_take, sqe != NULL ? r : NULL, &result)) {
-    case TN_ASKED_OVER:
-        tn_request_over(rq, result, &none); /* nobody waits for it yet */
-        break;
-    case TN_ASKED_RECEIVE:
-        if (rq->kind == TN_REQUEST_ACCEPT)
-            io_uring_prep_multishot_accept(sqe, rq->fd, NULL, NULL, rq->flags);
-        else {
-            io_uring_prep_recv_multishot(sqe, rq->fd, NULL, 0, 0);
-            sqe->flags |= IOSQE_BUFFER_SELECT;
-            sqe->buf_group = URING_GROUP;
-        }
-        uring_put(r, sqe, uring_of_key(rq->key, rq->kind == TN_REQUEST_ACCEPT ? URING_ACCEPTS : URING_RECEIVES));
-        uring_pending(r, 1);
-        break;
-    case TN_ASKED_WAITS:
-        break;
-    case TN_ASKED_REFUSED:
-        return ENOSYS;
+    int rc;
+    struct uring *r = uring_of(state, me, &rc);
+    struct io_uring_sqe *sqe = r != NULL ? uring_room(r) : NULL;
+    if (sqe == NULL)
+        return r == NULL ? rc : ENOMEM;
+    bool accepts = rq->kind == TN_REQUEST_ACCEPT;
+    if (accepts)
+        io_uring_prep_multishot_accept(sqe, rq->fd, NULL, NULL, rq->flags);
+    else {
+        io_uring_prep_recv_multishot(sqe, rq->fd, NULL, 0, 0);
+        sqe->flags |= IOSQE_BUFFER_SELECT;
+        sqe->buf_group = URING_GROUP;
     }
+    tn_ahead_begin(ahead, key, accepts, r);
+    uring_put(r, sqe, uring_of_key(key, accepts ? URING_ACCEPTS : URING_RECEIVES));
+    uring_pending(r, 1);
     return 0;
-}
-
-static void uring_asks_no_more(void *place, const struct tn_request *rq)
-{
-    struct tn_claims claims = {NULL, NULL};
-    if (!tn_ahead_withdraw((struct tn_ahead *)(void *)((char *)place - 1), rq))
-        return;
-    tn_request_over((struct tn_request *)(uintptr_t)rq, -ECANCELED, &claims);
-    tn_claims_let_go(claims);
 }
 
 static void uring_drop(struct tn_ahead *ahead)
@@ -174,7 +148,7 @@ static void uring_drop(struct tn_ahead *ahead)
 static void uring_received(struct uring *r, const struct io_uring_cqe *cqe, struct tn_list *ready)
 {
     uint64_t key = uring_key(cqe->user_data);
-    int64_t result = cqe->res == -ENOBUFS ? -EAGAIN : cqe->res; /* then who asks is to wait for it otherwise */
+    int64_t result = cqe->res == -ENOBUFS ? -EAGAIN : cqe->res; /* then who asks is to make the call itself */
     struct tn_got *got = NULL;
     if ((cqe->flags & IORING_CQE_F_BUFFER) != 0) {
         struct uring_buffer *b = uring_buffer_at(r, cqe->flags >> IORING_CQE_BUFFER_SHIFT);
@@ -197,12 +171,8 @@ static void uring_received(struct uring *r, const struct io_uring_cqe *cqe, stru
         got->result = cqe->res;
         got->used = 0;
     }
-    struct tn_request *rq =
-        tn_ahead_comes(tn_io_ahead(key), key, got, (cqe->flags & IORING_CQE_F_MORE) != 0, uring_take, &result);
-    if (rq == NULL || (got != NULL && result < cqe->res)) /* who only wants to know is told of what is kept */
-        tn_io_event(r->cl, key, 1U << TN_WAY_IN, 0, ready);
-    if (rq != NULL)
-        tn_io_over(r->cl, rq, result, ready);
+    tn_ahead_comes(tn_io_ahead(key), key, got, (cqe->flags & IORING_CQE_F_MORE) != 0, result);
+    tn_io_event(r->cl, key, 1U << TN_WAY_IN, 0, ready);
 }
 
 #endif
