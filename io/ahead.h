@@ -47,15 +47,15 @@ struct tn_ahead {
     int64_t end; /* how receiving has ended, if nobody has heard of it: 0 or less; else more */
 };
 
-/* What is kept, as far as the request has room: the result of its call. `take`: of one, which may not be used up then. */
+/* What is kept, as far as the request has room: the result of its call. `takes`: of one, which may not be used up then. */
 typedef int64_t tn_take(struct tn_request *rq, int64_t before, struct tn_got *got);
 
 /* With the lock held. */
-static inline int64_t tn_ahead_take(struct tn_ahead *a, struct tn_request *rq, tn_take *take)
+static inline int64_t tn_ahead_take(struct tn_ahead *a, struct tn_request *rq, tn_take *takes)
 {
     int64_t n = 0, more;
     for (struct tn_got *got; (got = a->first) != NULL; n += more) {
-        more = take(rq, n, got);
+        more = takes(rq, n, got);
         if ((int64_t)got->used < got->result)
             return n + more;
         a->first = got->next;
@@ -70,7 +70,7 @@ enum tn_asked { TN_ASKED_OVER, TN_ASKED_WAITS, TN_ASKED_RECEIVE, TN_ASKED_REFUSE
 
 /* OVER: with `*result`, -EAGAIN where the poller had no room. WAITS: there is nothing. RECEIVE: so too, and nobody receives. REFUSED:
  * bytes are no connections, and who asks is to make the call itself. */
-static inline enum tn_asked tn_ahead_ask(struct tn_ahead *a, uint64_t key, struct tn_request *rq, tn_take *take,
+static inline enum tn_asked tn_ahead_ask(struct tn_ahead *a, uint64_t key, struct tn_request *rq, tn_take *takes,
                                          int64_t *result)
 {
     enum tn_asked asked = TN_ASKED_OVER;
@@ -80,7 +80,7 @@ static inline enum tn_asked tn_ahead_ask(struct tn_ahead *a, uint64_t key, struc
     } else if (a->accepts != (rq->kind == TN_REQUEST_ACCEPT)) {
         asked = TN_ASKED_REFUSED;
     } else if (a->first != NULL) {
-        *result = tn_ahead_take(a, rq, take);
+        *result = tn_ahead_take(a, rq, takes);
     } else if (a->end <= 0) {
         *result = a->end;
         a->end = 1;

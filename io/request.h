@@ -116,8 +116,8 @@ struct tn_performs {
 
 /* The fibre waits no more, but until it is over: the request and its buffer are here. A function of its own, as others wait in fewer
  * lines of their stacks then. */
-static __attribute__((noinline)) void tn_request_withdraw_(struct tn_request *rq, void *place,
-                                                           const struct tn_performs *by)
+static __attribute__((noinline, unused)) void tn_request_withdraw_(struct tn_request *rq, void *place,
+                                                                   const struct tn_performs *by)
 {
     bool masked = tn_cancel_mask(true);
     do

@@ -17,6 +17,7 @@
 #include <liburing.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/ahead.h"
