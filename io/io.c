@@ -259,8 +259,8 @@ static __attribute__((noinline)) ssize_t ahead_in(struct descriptor *d, int fd, 
                             how->deadline, how->token, &receives);
     if (n != -EAGAIN)
         return turn_pass(w, generation, n, (int)-n);
-    tn_way_dries(w, generation,
-                 false); /* the event that it would wait for may have been that of something received */
+    /* It would wait for an event that may have been told of something received. */
+    tn_way_dries(w, generation, false);
     return turn_in(d, fd, generation, how, true, false);
 }
 

@@ -430,14 +430,9 @@ void sim_wake(const void *word, unsigned n)
     sim_limit = limit();
 }
 
-/* It takes now more, now less, as a call does. Who looks for a lock to be free again and again, always after the same time,
- * falls into step with who takes and frees it all the time (its looking is what keeps that one in step), and never gets it. */
 void sim_yield(void)
 {
-    static uint64_t any; /* the same in each run */
-    any = any * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    uint64_t part = sim_machine.yield / 8;
-    sim_kernel(sim_machine.yield - part / 2 + (any >> 33) % (part + 1));
+    sim_kernel(sim_machine.yield);
     if (first_waiting(sim_me->core, false) != n_waiting) {
         struct sim_thread *t = sim_me;
         t->clock = sim_now;

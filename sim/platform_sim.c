@@ -179,12 +179,21 @@ tn_time tn_now(void)
     return sim_now / SIM_PS;
 }
 
+/* Who waits for long looks after times that differ, as they do on a machine. Always after the same, it falls into step with who takes
+ * and frees a lock all the time, since each look makes that one wait for the line, and so sets the step: it never gets the lock. */
 void tn_spin_wait(unsigned *spins)
 {
-    if (++*spins < 64)
+    enum { LONG = 256, VERY_LONG = 1 << 30 /* that is no wait, but a yield (yield_thread) */ };
+    static uint64_t any; /* the same in each run */
+    if (++*spins < 64) {
         sim_charge(sim_machine.pause);
-    else
-        sim_yield();
+        return;
+    }
+    sim_yield();
+    if (*spins >= LONG && *spins < VERY_LONG) {
+        any = any * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        sim_charge((any >> 33) % (sim_machine.yield / 8 + 1));
+    }
 }
 
 unsigned tn_spin_bound(unsigned n)
