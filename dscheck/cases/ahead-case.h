@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the cases on io/ahead.h share: a direction of a descriptor, and a poller that receives two things when it was first
+ * What the cases on io/ahead.h share: a direction of a descriptor, and a poller that receives some things when it was first
  * asked to.
  */
 #ifndef AHEAD_CASE_H
@@ -10,7 +10,9 @@
 
 #include "io/ahead.h"
 
-enum { THINGS = 2 };
+#ifndef THINGS
+#define THINGS 2 /* that are received */
+#endif
 
 static struct tn_way way;
 static struct tn_ahead ahead;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Closed under one that asks, while things are received: it has the first or is told, and the number's next owner has nothing
- * of either, whenever they come.
+ * Closed under one that asks, while something is received: it has that or is told, and the number's next owner has nothing
+ * of it, whenever it comes.
  */
+#define THINGS 1 /* two are eight million executions, and more */
+
 #include "ahead-case.h"
 
 static void *reader(void *random)
